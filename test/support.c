@@ -61,9 +61,9 @@ OSSL_LIB_CTX *support_ctx_aesop_with(const char *section_lines)
 {
     static const char format[] = "openssl_conf = init\n"
                                  "[init]\nproviders = providers\nalg_section = algorithms\n"
-                                 "[providers]\naesop = aesop\ndefault = default\n"
-                                 "[aesop]\nmodule = %s/aesop.so\nactivate = 1\n%s\n"
-                                 "[default]\nactivate = 1\n"
+                                 "[providers]\naesop = aesop_section\ndefault = default_section\n"
+                                 "[aesop_section]\nmodule = %s/aesop.so\nactivate = 1\n%s\n"
+                                 "[default_section]\nactivate = 1\n"
                                  "[algorithms]\ndefault_properties = ?provider=aesop\n";
     OSSL_LIB_CTX *ctx;
     char *text;
@@ -89,7 +89,7 @@ OSSL_LIB_CTX *support_ctx_aesop(const char *kernel)
 OSSL_LIB_CTX *support_ctx_default(void)
 {
     return ctx_from_config("openssl_conf = init\n[init]\nproviders = providers\n"
-                           "[providers]\ndefault = default\n[default]\nactivate = 1\n",
+                           "[providers]\ndefault = default_section\n[default_section]\nactivate = 1\n",
                            "default");
 }
 
