@@ -5,9 +5,8 @@
 # this machine's OpenSSL with and without it.
 set -euo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=scripts/setup.sh
-. "$root/scripts/setup.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/scripts/setup.sh"
 setup_install "${build_needs[@]}"
 setup_demand "${build_needs[@]}"
 build_release -DAESOP_BUILD_TESTS=OFF
@@ -22,14 +21,14 @@ providers = providers
 alg_section = algorithms
 
 [providers]
-aesop = aesop
-default = default
+aesop = aesop_section
+default = default_section
 
-[aesop]
+[aesop_section]
 module = $root/build/ossl-modules/aesop.so
 activate = 1
 
-[default]
+[default_section]
 activate = 1
 
 [algorithms]

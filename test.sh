@@ -4,9 +4,8 @@
 # Installs what is missing, builds, and runs every test. Options go to ctest (-R NAME, -LE variant, ...).
 set -euo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=scripts/setup.sh
-. "$root/scripts/setup.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/scripts/setup.sh"
 
 # stage NAME COMMAND...
 stage() {

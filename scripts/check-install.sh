@@ -19,11 +19,11 @@ openssl_conf = init
 [init]
 providers = providers
 [providers]
-aesop = aesop
-default = default
-[aesop]
+aesop = aesop_section
+default = default_section
+[aesop_section]
 activate = 1
-[default]
+[default_section]
 activate = 1
 CONF
 

@@ -5,8 +5,7 @@
 # goes on as long as it is only a test that will be left out.
 # A requirement is WHAT=PACKAGE, where WHAT is a command, a file, or a module of pkg-config (NAME.pc).
 
-# The scripts that source this set root, the project's folder.
-
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) # the project's folder
 export PATH=$PATH:/usr/sbin:/sbin # nginx, sshd
 export DEBIAN_FRONTEND=noninteractive
 
