@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NIST's CAVP vectors for AES-GCM and AES-CBC, as Debian's python3-cryptography-vectors brings them. */
-#define _GNU_SOURCE /* asprintf, scandir */
 #include "support.h"
 #include "vectors.h"
 

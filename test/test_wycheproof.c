@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Wycheproof vectors, where a checkout of them lies beside the project. */
-#define _GNU_SOURCE /* asprintf */
 #include "support.h"
 #include "vectors.h"
 

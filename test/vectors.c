@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* getline, strcasecmp */
 #include "vectors.h"
 
 #include <stdlib.h>
