@@ -49,9 +49,12 @@ setup_install() {
         as_root=(sudo "DEBIAN_FRONTEND=$DEBIAN_FRONTEND")
     fi
     echo "Installing: ${packages[*]}"
-    "${as_root[@]}" apt-get -qq update &&
-        "${as_root[@]}" apt-get -qq install --no-install-recommends "${packages[@]}" >/dev/null ||
-        echo "apt could not install all of it; missing: $(setup_missing "$@" | tr '\n' ' ')"
+    mkdir -p "$root/build"
+    {
+        "${as_root[@]}" apt-get -q update &&
+            "${as_root[@]}" apt-get -q -y --no-install-recommends -o Dpkg::Use-Pty=0 install "${packages[@]}"
+    } >"$root/build/apt.log" 2>&1 ||
+        { tail -n 5 "$root/build/apt.log"; echo "Still missing: $(setup_missing "$@" | tr '\n' ' ')"; }
 }
 
 # setup_demand REQUIREMENT... ends the script where one is missing after all.
