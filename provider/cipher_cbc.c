@@ -59,7 +59,7 @@ static OSSL_FUNC_cipher_set_ctx_params_fn cbc_set_ctx_params;
 static OSSL_FUNC_cipher_gettable_ctx_params_fn cbc_gettable_ctx_params;
 static OSSL_FUNC_cipher_settable_ctx_params_fn cbc_settable_ctx_params;
 
-/* --- contexts ------------------------------------------------------------------------------------------------------ */
+/* ---- contexts ---- */
 
 static void *cbc_newctx(void *provctx, uint8_t key_bytes)
 {
@@ -95,7 +95,7 @@ static void *cbc_dupctx(void *ctx)
     return copy;
 }
 
-/* --- init ---------------------------------------------------------------------------------------------------------- */
+/* ---- init ---- */
 
 static void expand_key(struct cbc *cbc)
 {
@@ -143,19 +143,19 @@ static int cbc_init(struct cbc *cbc, const unsigned char *key, size_t key_len, c
     return params == NULL || cbc_set_ctx_params(cbc, params);
 }
 
-static int cbc_encrypt_init(void *ctx, const unsigned char *key, size_t key_len, const unsigned char *iv,
-                            size_t iv_len, const OSSL_PARAM params[])
+static int cbc_encrypt_init(void *ctx, const unsigned char *key, size_t key_len, const unsigned char *iv, size_t iv_len,
+                            const OSSL_PARAM params[])
 {
     return cbc_init(ctx, key, key_len, iv, iv_len, params, 1);
 }
 
-static int cbc_decrypt_init(void *ctx, const unsigned char *key, size_t key_len, const unsigned char *iv,
-                            size_t iv_len, const OSSL_PARAM params[])
+static int cbc_decrypt_init(void *ctx, const unsigned char *key, size_t key_len, const unsigned char *iv, size_t iv_len,
+                            const OSSL_PARAM params[])
 {
     return cbc_init(ctx, key, key_len, iv, iv_len, params, 0);
 }
 
-/* --- data ---------------------------------------------------------------------------------------------------------- */
+/* ---- data ---- */
 
 /* Whole blocks; out may overlap in in any way. */
 static void crypt_blocks(struct cbc *cbc, uint8_t *out, const uint8_t *in, size_t len)
@@ -361,13 +361,14 @@ static int cbc_cipher(void *ctx, unsigned char *out, size_t *out_len, size_t out
     return 1;
 }
 
-/* --- parameters ---------------------------------------------------------------------------------------------------- */
+/* ---- parameters ---- */
 
-/* "tls-mac" is the libssl way to the MAC of the record: a pointer, good until the next record. NULL before the first. */
+/* "tls-mac" is the libssl way to the MAC of the record: a pointer, good until the next record. NULL before the first.
+ */
 static int get_tls_mac(const struct cbc *cbc, OSSL_PARAM *p)
 {
-    return p->data_type == OSSL_PARAM_OCTET_PTR
-           && aesop_param_set_octets(p, cbc->tls_mac_set ? cbc->tls_mac : NULL, cbc->tls_mac_len);
+    return p->data_type == OSSL_PARAM_OCTET_PTR &&
+           aesop_param_set_octets(p, cbc->tls_mac_set ? cbc->tls_mac : NULL, cbc->tls_mac_len);
 }
 
 static int cbc_get_ctx_params(void *ctx, OSSL_PARAM params[])
@@ -480,7 +481,7 @@ static const OSSL_PARAM *cbc_settable_ctx_params(void *ctx, void *provctx)
     return settable;
 }
 
-/* --- one cipher per key length ------------------------------------------------------------------------------------- */
+/* ---- one cipher per key length ---- */
 
 #define CBC_CIPHER(bits)                                                                                               \
     static OSSL_FUNC_cipher_newctx_fn cbc_newctx_##bits;                                                               \

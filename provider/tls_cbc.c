@@ -29,9 +29,12 @@ static const struct tls_version {
     size_t explicit_iv_bytes;
     int free_padding; /* SSL 3.0 */
 } tls_versions[] = {
-    { TLS1_2_VERSION, AESOP_BLOCK_BYTES, 0 },  { DTLS1_2_VERSION, AESOP_BLOCK_BYTES, 0 },
-    { TLS1_1_VERSION, AESOP_BLOCK_BYTES, 0 },  { DTLS1_VERSION, AESOP_BLOCK_BYTES, 0 },
-    { DTLS1_BAD_VER, AESOP_BLOCK_BYTES, 0 },   { TLS1_VERSION, 0, 0 },
+    { TLS1_2_VERSION, AESOP_BLOCK_BYTES, 0 },
+    { DTLS1_2_VERSION, AESOP_BLOCK_BYTES, 0 },
+    { TLS1_1_VERSION, AESOP_BLOCK_BYTES, 0 },
+    { DTLS1_VERSION, AESOP_BLOCK_BYTES, 0 },
+    { DTLS1_BAD_VER, AESOP_BLOCK_BYTES, 0 },
+    { TLS1_VERSION, 0, 0 },
     { SSL3_VERSION, 0, 1 },
 };
 
