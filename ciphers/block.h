@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One AES block in a 128-bit register: what the key schedule, CBC encryption and the edges of the wide kernels share.
+ * The includer defines VEC_TARGET, the target attribute that all its code is compiled for.
+ */
+#ifndef AESOP_CIPHERS_BLOCK_H
+#define AESOP_CIPHERS_BLOCK_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "ciphers/kernels.h"
+
+#define VEC_INLINE static inline __attribute__((always_inline)) VEC_TARGET
+
+VEC_INLINE __m128i block_load(const void *p)
+{
+    return _mm_loadu_si128(p);
+}
+
+VEC_INLINE void block_store(void *p, __m128i b)
+{
+    _mm_storeu_si128(p, b);
+}
+
+VEC_INLINE __m128i block_round_key(const struct aesop_aes_key *key, uint32_t round)
+{
+    return _mm_load_si128((const __m128i *)key->round_keys[round]);
+}
+
+/* The first n bytes of a block, 1 <= n <= 16, zeros behind them; in registers, so that nothing stays on the stack. */
+VEC_INLINE __m128i block_load_some(const uint8_t *p, size_t n)
+{
+    uint64_t low = 0, high = 0;
+
+    if (n == 16)
+        return block_load(p);
+    if (n >= 8) {
+        memcpy(&low, p, 8);
+        if (n > 8) {
+            memcpy(&high, p + n - 8, 8);
+            high >>= 8 * (16 - n);
+        }
+    } else if (n >= 4) {
+        uint32_t first, last;
+
+        memcpy(&first, p, 4);
+        memcpy(&last, p + n - 4, 4);
+        low = first | (uint64_t)last << 8 * (n - 4);
+    } else {
+        low = p[0] | (uint64_t)p[n >> 1] << 8 * (n >> 1) | (uint64_t)p[n - 1] << 8 * (n - 1);
+    }
+    return _mm_set_epi64x((long long)high, (long long)low);
+}
+
+VEC_INLINE void block_store_some(uint8_t *p, __m128i b, size_t n)
+{
+    if (n == 16) {
+        block_store(p, b);
+        return;
+    }
+    uint64_t word = (uint64_t)_mm_cvtsi128_si64(b);
+    if (n >= 8) {
+        memcpy(p, &word, 8);
+        p += 8;
+        n -= 8;
+        word = (uint64_t)_mm_extract_epi64(b, 1);
+    }
+    if (n & 4) {
+        memcpy(p, &word, 4);
+        p += 4;
+        word >>= 32;
+    }
+    if (n & 2) {
+        memcpy(p, &word, 2);
+        p += 2;
+        word >>= 16;
+    }
+    if (n & 1)
+        *p = (uint8_t)word;
+}
+
+/* Reverses the bytes of a block: GCM counts and multiplies big-endian, the CPU little-endian. */
+VEC_INLINE __m128i block_reverse(__m128i b)
+{
+    return _mm_shuffle_epi8(b, _mm_set_epi64x(0x0001020304050607, 0x08090a0b0c0d0e0f));
+}
+
+VEC_INLINE __m128i block_swap_halves(__m128i b)
+{
+    return _mm_shuffle_epi32(b, 0x4e);
+}
+
+/* The rounds of AES on a block that is already xored with the first round key. Keys come from memory, never by way of the stack. */
+VEC_INLINE __m128i block_encrypt_rounds(const struct aesop_aes_key *key, __m128i b)
+{
+#pragma GCC unroll 9
+    for (uint32_t r = 1; r < 10; r++)
+        b = _mm_aesenc_si128(b, block_round_key(key, r));
+    for (uint32_t r = 10; r < key->rounds; r++)
+        b = _mm_aesenc_si128(b, block_round_key(key, r));
+    return _mm_aesenclast_si128(b, block_round_key(key, key->rounds));
+}
+
+VEC_INLINE __m128i block_encrypt(const struct aesop_aes_key *key, __m128i b)
+{
+    return block_encrypt_rounds(key, _mm_xor_si128(b, block_round_key(key, 0)));
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ciphers/chunk.h"
+
+#include <string.h>
+
+#include "ciphers/wipe.h"
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/*
+ * Kernels take in == out or buffers apart. Whatever else a caller hands over (EVP's own block buffer can put out a few bytes
+ * ahead of in) becomes the in-place case first.
+ */
+static const uint8_t *in_place_if_overlapping(uint8_t *out, const uint8_t *in, size_t len)
+{
+    const uintptr_t o = (uintptr_t)out, i = (uintptr_t)in;
+
+    if (o == i || o >= i + len || i >= o + len)
+        return in;
+    memmove(out, in, len);
+    return out;
+}
+
+void aesop_cbc_encrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out,
+                       const uint8_t *in, size_t len, uint8_t iv[16])
+{
+    d->kernels->cbc_enc(key, out, in_place_if_overlapping(out, in, len), len, iv);
+}
+
+void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out,
+                       const uint8_t *in, size_t len, uint8_t iv[16])
+{
+    in = in_place_if_overlapping(out, in, len);
+    do {
+        const size_t run = min_size(len, d->chunk);
+
+        d->kernels->cbc_dec(key, out, in, run, iv);
+        in += run;
+        out += run;
+        len -= run;
+    } while (len > 0);
+}
+
+/* Powers of H for a run of len bytes: as many as it repays, and no more. */
+static void need_powers(const struct aesop_dispatch *d, struct aesop_gcm_key *key, size_t len)
+{
+    const size_t blocks = min_size((len + 15) / 16, d->kernels->batch_blocks);
+
+    if (blocks > key->powers)
+        d->kernels->gcm_powers(key, (uint32_t)blocks);
+}
+
+void aesop_gcm_set_key(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *key, size_t key_bytes)
+{
+    d->kernels->gcm_expand(&gcm->key, key, key_bytes);
+}
+
+void aesop_gcm_start(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *iv, size_t iv_len)
+{
+    if (iv_len != 12)
+        need_powers(d, &gcm->key, iv_len);
+    d->kernels->gcm_start(&gcm->key, &gcm->state, iv, iv_len);
+    gcm->aad_bytes = 0;
+    gcm->text_bytes = 0;
+}
+
+/*
+ * Adds bytes to a block of which GHASH has seen the first `offset` bytes with zeros behind: by linearity they add their own
+ * product with H. `block` holds them in place, zeros elsewhere.
+ */
+static void hash_more_of_block(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t block[16])
+{
+    struct aesop_gcm_state product = {.ghash = {0}};
+
+    d->kernels->gcm_hash(&gcm->key, &product, block, AESOP_BLOCK_BYTES);
+    for (int i = 0; i < AESOP_BLOCK_BYTES; i++)
+        gcm->state.ghash[i] ^= product.ghash[i];
+    aesop_wipe(&product, sizeof product);
+}
+
+int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *aad, size_t len)
+{
+    const size_t offset = gcm->aad_bytes % AESOP_BLOCK_BYTES;
+
+    if (len > AESOP_GCM_MAX_AAD_BYTES - gcm->aad_bytes)
+        return 0;
+    gcm->aad_bytes += len;
+    if (offset != 0) {
+        const size_t take = min_size(AESOP_BLOCK_BYTES - offset, len);
+        uint8_t block[AESOP_BLOCK_BYTES] = {0};
+
+        memcpy(block + offset, aad, take);
+        hash_more_of_block(d, gcm, block);
+        aad += take;
+        len -= take;
+    }
+    if (len > 0) {
+        need_powers(d, &gcm->key, len);
+        d->kernels->gcm_hash(&gcm->key, &gcm->state, aad, len);
+    }
+    return 1;
+}
+
+/* The keystream that is left of a partial block, on at most its remaining bytes. Returns how many. */
+static size_t finish_block(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in,
+                           size_t len, size_t offset, int enc)
+{
+    const size_t take = min_size(AESOP_BLOCK_BYTES - offset, len);
+    uint8_t ciphertext[AESOP_BLOCK_BYTES] = {0};
+
+    for (size_t i = 0; i < take; i++) {
+        const uint8_t before = in[i], after = before ^ gcm->state.keystream[offset + i];
+
+        ciphertext[offset + i] = enc ? after : before;
+        out[i] = after;
+    }
+    hash_more_of_block(d, gcm, ciphertext);
+    return take;
+}
+
+/* Bytes until the low 32 bits of the counter wrap. */
+static uint64_t bytes_before_wrap(const struct aesop_gcm_state *state)
+{
+    uint32_t big_endian;
+
+    memcpy(&big_endian, state->counter + 12, 4);
+    return ((UINT64_C(1) << 32) - __builtin_bswap32(big_endian)) * AESOP_BLOCK_BYTES;
+}
+
+static int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in,
+                     size_t len, int enc)
+{
+    const size_t offset = gcm->text_bytes % AESOP_BLOCK_BYTES;
+
+    if (len > AESOP_GCM_MAX_TEXT_BYTES - gcm->text_bytes)
+        return 0;
+    in = in_place_if_overlapping(out, in, len);
+    gcm->text_bytes += len;
+    if (offset != 0 && len > 0) {
+        const size_t taken = finish_block(d, gcm, out, in, len, offset, enc);
+
+        in += taken;
+        out += taken;
+        len -= taken;
+    }
+    while (len > 0) {
+        const size_t run = min_size(min_size(len, d->chunk), bytes_before_wrap(&gcm->state));
+
+        need_powers(d, &gcm->key, run);
+        (enc ? d->kernels->gcm_enc : d->kernels->gcm_dec)(&gcm->key, &gcm->state, out, in, run);
+        in += run;
+        out += run;
+        len -= run;
+    }
+    return 1;
+}
+
+int aesop_gcm_encrypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in,
+                      size_t len)
+{
+    return gcm_crypt(d, gcm, out, in, len, 1);
+}
+
+int aesop_gcm_decrypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in,
+                      size_t len)
+{
+    return gcm_crypt(d, gcm, out, in, len, 0);
+}
+
+void aesop_gcm_tag(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t tag[16])
+{
+    d->kernels->gcm_tag(&gcm->key, &gcm->state, tag, gcm->aad_bytes, gcm->text_bytes);
+}

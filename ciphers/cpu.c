@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ciphers/cpu.h"
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+
+/* The register sets that the operating system saves: Intel SDM volume 1, 13.3. */
+enum { XCR0_YMM = 0x06, XCR0_ZMM = 0xe6 };
+
+static uint64_t xgetbv0(void)
+{
+    uint32_t low, high;
+
+    /* As an instruction, since the intrinsic would need a target attribute and we only come here when OSXSAVE says so. */
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static int has_all(uint32_t word, uint32_t bits)
+{
+    return (word & bits) == bits;
+}
+
+uint32_t aesop_cpu_features(void)
+{
+    const uint32_t avx512_bits = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    uint32_t eax, ebx, ecx, edx, features = 0;
+    uint64_t xcr0 = 0;
+
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx))
+        return 0;
+    if (has_all(ecx, bit_AES | bit_PCLMUL | bit_SSSE3 | bit_SSE4_1))
+        features |= AESOP_CPU_AESNI;
+    if (has_all(ecx, bit_OSXSAVE | bit_AVX))
+        xcr0 = xgetbv0();
+    if ((xcr0 & XCR0_YMM) != XCR0_YMM || !__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+        return features;
+
+    if (has_all(ebx, bit_AVX2))
+        features |= AESOP_CPU_AVX2;
+    if (has_all(ecx, bit_VAES | bit_VPCLMULQDQ))
+        features |= AESOP_CPU_VAES;
+    if ((xcr0 & XCR0_ZMM) == XCR0_ZMM && has_all(ebx, avx512_bits))
+        features |= AESOP_CPU_AVX512;
+    return features;
+}
+
+#else
+
+uint32_t aesop_cpu_features(void)
+{
+    return 0;
+}
+
+#endif

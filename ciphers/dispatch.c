@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ciphers/dispatch.h"
+
+#include <string.h>
+
+#include "ciphers/chunk.h"
+#include "ciphers/cpu.h"
+
+const struct aesop_kernel_choice aesop_kernel_choices[] = {
+#if defined(__x86_64__)
+    {&aesop_kernels_vaes512, AESOP_CPU_AESNI | AESOP_CPU_AVX2 | AESOP_CPU_VAES | AESOP_CPU_AVX512},
+    {&aesop_kernels_vaes256, AESOP_CPU_AESNI | AESOP_CPU_AVX2 | AESOP_CPU_VAES},
+    {&aesop_kernels_aesni, AESOP_CPU_AESNI},
+#endif
+    {NULL, 0},
+};
+
+/*
+ * Known answers, made with another implementation. Every input is a pattern: byte i is i * step + i / 256, with the steps
+ * below. The lengths go through whole batches, every kind of tail and both ways to J0.
+ */
+enum { KEY_STEP = 7, IV_STEP = 11, AAD_STEP = 13, TEXT_STEP = 3, AAD_BYTES = 45, MAX_TEXT_BYTES = 1531 };
+
+static const struct known_answer {
+    size_t key_bytes, text_bytes, iv_bytes;
+    uint8_t gcm_tag[16];
+    uint8_t cbc_last[16]; /* the last ciphertext block of the text's whole blocks */
+} known_answers[] = {
+    {16, 1531, 12,
+     {0xc3, 0xc5, 0x34, 0xd7, 0x6a, 0xdd, 0x59, 0xef, 0xeb, 0xcd, 0x6f, 0xee, 0x1f, 0x87, 0x76, 0x07},
+     {0xc7, 0xff, 0xce, 0x5b, 0x2a, 0xfe, 0xbc, 0x35, 0x2d, 0x1a, 0xe6, 0xc4, 0x4b, 0xfd, 0xf9, 0x1d}},
+    {16, 77, 12,
+     {0xef, 0x49, 0x8e, 0xae, 0xad, 0xb6, 0xfe, 0x99, 0xf1, 0x81, 0x42, 0x35, 0xb8, 0x7b, 0x5c, 0x2a},
+     {0x85, 0x45, 0x85, 0xf0, 0x7d, 0xd2, 0xcf, 0xbe, 0x7b, 0xd1, 0x38, 0xdc, 0x79, 0xbf, 0x29, 0xce}},
+    {16, 409, 19,
+     {0x83, 0x37, 0x3c, 0xf1, 0x64, 0x56, 0x37, 0x70, 0x57, 0x52, 0x3f, 0x83, 0x20, 0xca, 0x20, 0xb3},
+     {0x0d, 0xd3, 0xf8, 0x78, 0xc5, 0xc0, 0x5e, 0xd1, 0xf7, 0x04, 0x3b, 0x9a, 0x72, 0x34, 0x44, 0xbf}},
+    {24, 1531, 12,
+     {0x80, 0xfd, 0x47, 0x11, 0xd0, 0xf3, 0xb3, 0x2d, 0x0f, 0x28, 0xef, 0x57, 0xb7, 0xdc, 0xbe, 0x1c},
+     {0x43, 0x74, 0x86, 0xf9, 0xd6, 0x86, 0x9e, 0xdb, 0x09, 0x88, 0x5a, 0x9e, 0x37, 0xbf, 0xfe, 0x4b}},
+    {24, 77, 12,
+     {0xdc, 0xf0, 0x46, 0xeb, 0x92, 0x3f, 0x93, 0x9c, 0x0a, 0x77, 0x41, 0x58, 0x6a, 0xe9, 0x4d, 0xd4},
+     {0x84, 0x94, 0x84, 0xcd, 0x51, 0x84, 0x5b, 0xea, 0xff, 0x7e, 0xd7, 0x8b, 0x17, 0x60, 0x23, 0x1a}},
+    {24, 409, 19,
+     {0xca, 0x7c, 0x0f, 0x91, 0x57, 0x5c, 0x73, 0x44, 0x20, 0xc0, 0xf6, 0x45, 0xb9, 0x23, 0x4d, 0xe4},
+     {0x69, 0x1f, 0x89, 0xed, 0x6b, 0x25, 0x29, 0x92, 0x2d, 0xc9, 0x9f, 0x46, 0x98, 0x90, 0x4b, 0x5c}},
+    {32, 1531, 12,
+     {0xb6, 0xcb, 0x7f, 0xc5, 0xd4, 0x88, 0x45, 0x33, 0x85, 0x0a, 0xe9, 0xa0, 0x54, 0xfa, 0x43, 0xf0},
+     {0xeb, 0xf3, 0x0a, 0x52, 0xfa, 0xf4, 0xf2, 0x04, 0xa8, 0x38, 0x67, 0xbd, 0xe4, 0x5e, 0xcf, 0x42}},
+    {32, 77, 12,
+     {0x29, 0x07, 0xd6, 0xb7, 0x35, 0x68, 0x77, 0xb3, 0xbd, 0xd8, 0xed, 0xbd, 0xcd, 0x0e, 0x14, 0xfc},
+     {0xb2, 0x65, 0x44, 0x0a, 0xa8, 0xef, 0xa1, 0x03, 0x13, 0x7d, 0x3a, 0xba, 0x35, 0xce, 0xdc, 0xa1}},
+    {32, 409, 19,
+     {0xe2, 0xba, 0xdf, 0x6d, 0x66, 0x6f, 0x27, 0xf3, 0x4e, 0x5f, 0x09, 0xcd, 0x90, 0xc4, 0xbd, 0x98},
+     {0x48, 0x26, 0xcf, 0x2e, 0x1f, 0x30, 0x98, 0xdb, 0xd5, 0x40, 0x3d, 0x86, 0x86, 0xbf, 0xf0, 0x67}},
+};
+
+static void fill(uint8_t *out, size_t len, unsigned step)
+{
+    for (size_t i = 0; i < len; i++)
+        out[i] = (uint8_t)(i * step + i / 256);
+}
+
+static int gcm_answers(const struct aesop_dispatch *d, const struct known_answer *a, const uint8_t *text)
+{
+    struct aesop_gcm gcm;
+    uint8_t key[32], iv[32], aad[AAD_BYTES], out[MAX_TEXT_BYTES], tag[16];
+    int ok;
+
+    fill(key, a->key_bytes, KEY_STEP);
+    fill(iv, a->iv_bytes, IV_STEP);
+    fill(aad, sizeof aad, AAD_STEP);
+    aesop_gcm_set_key(d, &gcm, key, a->key_bytes);
+
+    aesop_gcm_start(d, &gcm, iv, a->iv_bytes);
+    ok = aesop_gcm_aad(d, &gcm, aad, sizeof aad) && aesop_gcm_encrypt(d, &gcm, out, text, a->text_bytes);
+    aesop_gcm_tag(d, &gcm, tag);
+    ok = ok && memcmp(tag, a->gcm_tag, sizeof tag) == 0;
+
+    aesop_gcm_start(d, &gcm, iv, a->iv_bytes);
+    ok = ok && aesop_gcm_aad(d, &gcm, aad, sizeof aad) && aesop_gcm_decrypt(d, &gcm, out, out, a->text_bytes);
+    aesop_gcm_tag(d, &gcm, tag);
+    return ok && memcmp(tag, a->gcm_tag, sizeof tag) == 0 && memcmp(out, text, a->text_bytes) == 0;
+}
+
+static int cbc_answers(const struct aesop_dispatch *d, const struct known_answer *a, const uint8_t *text)
+{
+    struct aesop_aes_key aes;
+    uint8_t key[32], iv[16], out[MAX_TEXT_BYTES];
+    const size_t len = a->text_bytes / 16 * 16;
+
+    fill(key, a->key_bytes, KEY_STEP);
+    fill(iv, sizeof iv, IV_STEP);
+    d->kernels->aes_expand_enc(&aes, key, a->key_bytes);
+    aesop_cbc_encrypt(d, &aes, out, text, len, iv);
+    if (memcmp(iv, a->cbc_last, sizeof iv) != 0 || memcmp(out + len - 16, iv, sizeof iv) != 0)
+        return 0;
+    fill(iv, sizeof iv, IV_STEP);
+    d->kernels->aes_expand_dec(&aes, key, a->key_bytes);
+    aesop_cbc_decrypt(d, &aes, out, out, len, iv);
+    return memcmp(iv, a->cbc_last, sizeof iv) == 0 && memcmp(out, text, len) == 0;
+}
+
+int aesop_kernels_self_test(const struct aesop_kernels *kernels)
+{
+    const struct aesop_dispatch d = {.kernels = kernels, .chunk = SIZE_MAX};
+    uint8_t text[MAX_TEXT_BYTES];
+
+    fill(text, sizeof text, TEXT_STEP);
+    for (size_t i = 0; i < sizeof known_answers / sizeof known_answers[0]; i++)
+        if (!gcm_answers(&d, &known_answers[i], text) || !cbc_answers(&d, &known_answers[i], text))
+            return 0;
+    return 1;
+}
+
+const struct aesop_kernels *aesop_kernels_choose(const struct aesop_kernel_choice *choices, uint32_t features,
+                                                 const char *name,
+                                                 void (*failed)(void *arg, const struct aesop_kernels *kernels),
+                                                 void *arg)
+{
+    for (; choices->kernels != NULL; choices++) {
+        if ((features & choices->needs) != choices->needs
+            || (name != NULL && strcmp(name, choices->kernels->name) != 0))
+            continue;
+        if (aesop_kernels_self_test(choices->kernels))
+            return choices->kernels;
+        failed(arg, choices->kernels);
+    }
+    return NULL;
+}

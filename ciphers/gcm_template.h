@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GCM (SP 800-38D) over the vocabulary of vec.h. The includer defines KERNEL(name), which gives a function its
+ * instruction set's suffix.
+ *
+ * GHASH of a run of n blocks is X·H^n + C1·H^n + C2·H^(n-1) + ... + Cn·H: all products are independent, and only their sum
+ * is reduced. Operands are byte-reversed, which makes them bit-reflected polynomials; what reflection leaves, a factor of x,
+ * sits in the powers of H (see aesop_gcm_expand_aesni).
+ */
+#include "ciphers/vec.h"
+
+/* Vectors in flight: eight hide the latency of AESENC at every width, and their sum repays one reduction. */
+#define GCM_BATCH 8
+#define GCM_BATCH_BYTES (GCM_BATCH * VEC_BYTES)
+#define GCM_BATCH_BLOCKS (GCM_BATCH * VEC_BLOCKS)
+
+/* Products by Karatsuba: of the low halves, of the high halves, and of the sums of the halves. */
+struct ghash_sum {
+    vec low, middle, high;
+};
+
+VEC_INLINE void ghash_mul(struct ghash_sum *sum, vec data, const uint8_t h[16], const uint8_t h_fold[16])
+{
+    const vec power = vec_load(h);
+
+    sum->low = vec_clmul(data, power, 0x00);
+    sum->high = vec_clmul(data, power, 0x11);
+    sum->middle = vec_clmul(vec_xor(data, vec_swap_halves(data)), vec_load(h_fold), 0x00);
+}
+
+VEC_INLINE void ghash_add(struct ghash_sum *sum, vec data, const uint8_t h[16], const uint8_t h_fold[16])
+{
+    struct ghash_sum more;
+
+    ghash_mul(&more, data, h, h_fold);
+    sum->low = vec_xor(sum->low, more.low);
+    sum->high = vec_xor(sum->high, more.high);
+    sum->middle = vec_xor(sum->middle, more.middle);
+}
+
+/*
+ * Each block's sum modulo x^128 + x^7 + x^2 + x + 1. In reflected order the modulus ends in ...0001 at the low end, so
+ * two multiplies by its upper word fold the low 128 bits into the high ones; the middle product rides along.
+ */
+VEC_INLINE vec ghash_reduce(const struct ghash_sum *sum)
+{
+    const vec modulus = vec_each_block(_mm_set_epi64x(0, (long long)0xc200000000000000));
+    vec middle = vec_xor3(sum->middle, sum->low, sum->high);
+
+    middle = vec_xor3(middle, vec_swap_halves(sum->low), vec_clmul(sum->low, modulus, 0x00));
+    return vec_xor3(sum->high, vec_swap_halves(middle), vec_clmul(middle, modulus, 0x00));
+}
+
+/* The place in the tables from which the powers of a run of n blocks are read. */
+#define POWERS(key, n) (key)->h[AESOP_GCM_MAX_POWERS - (n)], (key)->h_fold[AESOP_GCM_MAX_POWERS - (n)]
+
+static VEC_TARGET void KERNEL(gcm_powers)(struct aesop_gcm_key *key, uint32_t count)
+{
+    while (key->powers < count) {
+        const uint32_t have = key->powers, step = have < VEC_BLOCKS ? have : VEC_BLOCKS;
+        const vec factor = vec_each_block(block_load(key->h[AESOP_GCM_MAX_POWERS - have]));
+        const vec factor_fold = vec_xor(factor, vec_swap_halves(factor));
+        uint32_t i;
+
+        /* H^have times H^(i + 1) .. H^(i + step); powers come in whole vectors, or doubling below one. */
+        for (i = 0; i < have && have + i < count; i += step) {
+            const uint32_t to = AESOP_GCM_MAX_POWERS - have - i - step;
+            const vec powers = vec_load(key->h[AESOP_GCM_MAX_POWERS - i - step]);
+            const vec fold = vec_xor(powers, vec_swap_halves(powers));
+            const struct ghash_sum sum = {
+                .low = vec_clmul(powers, factor, 0x00),
+                .high = vec_clmul(powers, factor, 0x11),
+                .middle = vec_clmul(fold, factor_fold, 0x00),
+            };
+            const vec product = ghash_reduce(&sum);
+
+            vec_store_some(key->h[to], product, step * 16);
+            vec_store_some(key->h_fold[to], vec_xor(product, vec_swap_halves(product)), step * 16);
+        }
+        key->powers = have + i;
+    }
+    vec_leave();
+}
+
+/* Counter blocks as they go into AES, big-endian; `number` is the low 32 bits of the first of them. */
+struct counters {
+    vec next;
+    __m128i first; /* byte-reversed, as it stood before anything was taken */
+    uint32_t number;
+};
+
+VEC_INLINE struct counters counters_start(const struct aesop_gcm_state *state)
+{
+    const __m128i first = block_reverse(block_load(state->counter));
+
+    return (struct counters){
+        .next = vec_reverse(vec_add32(vec_each_block(first), vec_block_indices())),
+        .first = first,
+        .number = (uint32_t)_mm_cvtsi128_si32(first),
+    };
+}
+
+VEC_INLINE void counters_take(struct counters *c, vec taken[], const int n)
+{
+    if ((c->number & 255) + (uint32_t)(n + 1) * VEC_BLOCKS <= 256) {
+        /* The lowest byte does not overflow: big-endian counters can be added to as they are. */
+        const vec step = vec_each_block(_mm_set_epi32(VEC_BLOCKS << 24, 0, 0, 0));
+
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++) {
+            taken[i] = c->next;
+            c->next = vec_add32(c->next, step);
+        }
+    } else {
+        const vec step = vec_each_block(_mm_set_epi32(0, 0, 0, VEC_BLOCKS));
+        vec counter = vec_reverse(c->next);
+
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++) {
+            taken[i] = vec_reverse(counter);
+            counter = vec_add32(counter, step);
+        }
+        c->next = vec_reverse(counter);
+    }
+    c->number += (uint32_t)n * VEC_BLOCKS;
+}
+
+/* Whatever was taken, a message goes on after so many blocks; the 32-bit counter wraps, SP 800-38D, 6.2. */
+VEC_INLINE void counters_finish(const struct counters *c, struct aesop_gcm_state *state, size_t blocks)
+{
+    const __m128i used = _mm_cvtsi32_si128((int)(uint32_t)blocks);
+
+    block_store(state->counter, block_reverse(_mm_add_epi32(c->first, used)));
+}
+
+VEC_INLINE void aes_enc_round(const struct aesop_aes_key *key, uint32_t round, vec s[], const int n)
+{
+    const vec k = vec_round_key(key, round);
+
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++)
+        s[i] = vec_aesenc(s[i], k);
+}
+
+VEC_INLINE void aes_enc_first_key(const struct aesop_aes_key *key, vec s[], const int n)
+{
+    const vec k = vec_round_key(key, 0);
+
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++)
+        s[i] = vec_xor(s[i], k);
+}
+
+/* GHASH of vectors i and i + 1 of a batch, added to the sum; x, the state so far, joins the first block. */
+VEC_INLINE void ghash_batch_pair(struct ghash_sum *sum, const struct aesop_gcm_key *key, const uint8_t *in, const int i,
+                                 __m128i x)
+{
+    const uint32_t blocks_left = (uint32_t)(GCM_BATCH - i) * VEC_BLOCKS;
+    vec data = vec_reverse(vec_load(in + i * VEC_BYTES));
+    struct ghash_sum first, second;
+
+    if (i == 0)
+        data = vec_xor(data, vec_first_block(x));
+    ghash_mul(&first, data, POWERS(key, blocks_left));
+    ghash_mul(&second, vec_reverse(vec_load(in + (i + 1) * VEC_BYTES)), POWERS(key, blocks_left - VEC_BLOCKS));
+    if (i == 0) {
+        sum->low = vec_xor(first.low, second.low);
+        sum->high = vec_xor(first.high, second.high);
+        sum->middle = vec_xor(first.middle, second.middle);
+    } else {
+        sum->low = vec_xor3(sum->low, first.low, second.low);
+        sum->high = vec_xor3(sum->high, first.high, second.high);
+        sum->middle = vec_xor3(sum->middle, first.middle, second.middle);
+    }
+}
+
+/* GHASH of one batch. */
+VEC_INLINE __m128i ghash_batch(const struct aesop_gcm_key *key, const uint8_t *in, __m128i x)
+{
+    struct ghash_sum sum;
+
+#pragma GCC unroll 4
+    for (int i = 0; i < GCM_BATCH; i += 2)
+        ghash_batch_pair(&sum, key, in, i, x);
+    return vec_sum_blocks(ghash_reduce(&sum));
+}
+
+/*
+ * CTR of one batch, with GHASH of the batch at `hashed` (NULL for none) woven between the rounds, so that the units for AES
+ * and for multiplication are both kept busy. Returns the new GHASH state.
+ */
+VEC_INLINE __m128i gcm_batch(const struct aesop_gcm_key *key, struct counters *c, uint8_t *out, const uint8_t *in,
+                             const uint8_t *hashed, __m128i x)
+{
+    struct ghash_sum sum;
+    vec s[GCM_BATCH];
+
+    counters_take(c, s, GCM_BATCH);
+    aes_enc_first_key(&key->aes, s, GCM_BATCH);
+#pragma GCC unroll 4
+    for (uint32_t r = 1; r < 9; r += 2) {
+        aes_enc_round(&key->aes, r, s, GCM_BATCH);
+        if (hashed != NULL)
+            ghash_batch_pair(&sum, key, hashed, (int)r - 1, x);
+        aes_enc_round(&key->aes, r + 1, s, GCM_BATCH);
+    }
+    aes_enc_round(&key->aes, 9, s, GCM_BATCH);
+    for (uint32_t r = 10; r < key->aes.rounds; r++)
+        aes_enc_round(&key->aes, r, s, GCM_BATCH);
+    if (hashed != NULL)
+        x = vec_sum_blocks(ghash_reduce(&sum));
+
+    const vec last_key = vec_round_key(&key->aes, key->aes.rounds);
+#pragma GCC unroll 8
+    for (int i = 0; i < GCM_BATCH; i++)
+        s[i] = vec_aesenclast(s[i], vec_xor(last_key, vec_load(in + i * VEC_BYTES)));
+#pragma GCC unroll 8
+    for (int i = 0; i < GCM_BATCH; i++)
+        vec_store(out + i * VEC_BYTES, s[i]);
+    return x;
+}
+
+/* What the pieces of a tail share: less than a batch, with one reduction at its end. */
+struct gcm_tail {
+    struct ghash_sum sum;
+    vec x;           /* joins the first block, then zero */
+    uint32_t blocks; /* that are not hashed yet */
+};
+
+VEC_INLINE struct gcm_tail tail_start(__m128i x, size_t len)
+{
+    return (struct gcm_tail){
+        .sum = {vec_zero(), vec_zero(), vec_zero()},
+        .x = vec_first_block(x),
+        .blocks = (uint32_t)((len + 15) / 16),
+    };
+}
+
+VEC_INLINE void tail_hash(struct gcm_tail *tail, const struct aesop_gcm_key *key, vec data)
+{
+    ghash_add(&tail->sum, vec_xor(vec_reverse(data), tail->x), POWERS(key, tail->blocks));
+    tail->x = vec_zero();
+    tail->blocks -= VEC_BLOCKS; /* in the last vector there may be fewer; nobody asks any more */
+}
+
+/* n <= 4 vectors of a tail, the last of them of last_bytes. */
+VEC_INLINE void tail_crypt(struct gcm_tail *tail, const struct aesop_gcm_key *key, struct aesop_gcm_state *state,
+                           struct counters *c, uint8_t *out, const uint8_t *in, const int n, size_t last_bytes,
+                           const int enc)
+{
+    vec s[4];
+
+    counters_take(c, s, n);
+    aes_enc_first_key(&key->aes, s, n);
+#pragma GCC unroll 9
+    for (uint32_t r = 1; r < 10; r++)
+        aes_enc_round(&key->aes, r, s, n);
+    for (uint32_t r = 10; r < key->aes.rounds; r++)
+        aes_enc_round(&key->aes, r, s, n);
+
+    const vec last_key = vec_round_key(&key->aes, key->aes.rounds);
+#pragma GCC unroll 4
+    for (int i = 0; i < n - 1; i++) {
+        const vec data = vec_load(in + i * VEC_BYTES);
+        const vec result = vec_aesenclast(s[i], vec_xor(last_key, data));
+
+        tail_hash(tail, key, enc ? result : data);
+        vec_store(out + i * VEC_BYTES, result);
+    }
+    const vec data = vec_load_some(in + (n - 1) * VEC_BYTES, last_bytes);
+    const vec keystream = vec_aesenclast(s[n - 1], last_key);
+    const vec result = vec_xor(keystream, data);
+
+    tail_hash(tail, key, enc ? vec_keep(result, last_bytes) : data);
+    vec_store_some(out + (n - 1) * VEC_BYTES, result, last_bytes);
+    if (last_bytes % 16 != 0)
+        block_store(state->keystream, vec_pick_block(keystream, last_bytes / 16));
+}
+
+VEC_INLINE void gcm_crypt(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                          const uint8_t *in, size_t len, const int enc)
+{
+    struct counters c = counters_start(state);
+    __m128i x = block_load(state->ghash);
+
+    counters_finish(&c, state, (len + 15) / 16);
+    if (len >= GCM_BATCH_BYTES) {
+        if (enc) { /* ciphertext can be hashed one batch behind */
+            gcm_batch(key, &c, out, in, NULL, x);
+            in += GCM_BATCH_BYTES;
+            out += GCM_BATCH_BYTES;
+            len -= GCM_BATCH_BYTES;
+        }
+        for (; len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
+            x = gcm_batch(key, &c, out, in, enc ? out - GCM_BATCH_BYTES : in, x);
+            in += GCM_BATCH_BYTES;
+            out += GCM_BATCH_BYTES;
+        }
+        if (enc)
+            x = ghash_batch(key, out - GCM_BATCH_BYTES, x);
+    }
+    if (len > 0) {
+        struct gcm_tail tail = tail_start(x, len);
+
+        if (len > 4 * VEC_BYTES) {
+            tail_crypt(&tail, key, state, &c, out, in, 4, VEC_BYTES, enc);
+            in += 4 * VEC_BYTES;
+            out += 4 * VEC_BYTES;
+            len -= 4 * VEC_BYTES;
+        }
+        switch ((len - 1) / VEC_BYTES) {
+        case 3:
+            tail_crypt(&tail, key, state, &c, out, in, 4, len - 3 * VEC_BYTES, enc);
+            break;
+        case 2:
+            tail_crypt(&tail, key, state, &c, out, in, 3, len - 2 * VEC_BYTES, enc);
+            break;
+        case 1:
+            tail_crypt(&tail, key, state, &c, out, in, 2, len - 1 * VEC_BYTES, enc);
+            break;
+        default:
+            tail_crypt(&tail, key, state, &c, out, in, 1, len, enc);
+            break;
+        }
+        x = vec_sum_blocks(ghash_reduce(&tail.sum));
+    }
+    block_store(state->ghash, x);
+    vec_leave();
+}
+
+static VEC_TARGET void KERNEL(gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                                       const uint8_t *in, size_t len)
+{
+    gcm_crypt(key, state, out, in, len, 1);
+}
+
+static VEC_TARGET void KERNEL(gcm_dec)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                                       const uint8_t *in, size_t len)
+{
+    gcm_crypt(key, state, out, in, len, 0);
+}
+
+VEC_INLINE __m128i gcm_hash(const struct aesop_gcm_key *key, __m128i x, const uint8_t *in, size_t len)
+{
+    for (; len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
+        x = ghash_batch(key, in, x);
+        in += GCM_BATCH_BYTES;
+    }
+    if (len > 0) {
+        struct gcm_tail tail = tail_start(x, len);
+
+        for (; len > VEC_BYTES; len -= VEC_BYTES) {
+            tail_hash(&tail, key, vec_load(in));
+            in += VEC_BYTES;
+        }
+        tail_hash(&tail, key, vec_load_some(in, len));
+        x = vec_sum_blocks(ghash_reduce(&tail.sum));
+    }
+    return x;
+}
+
+/* The block that ends every GHASH: the lengths of associated data and text in bits. */
+VEC_INLINE __m128i gcm_hash_lengths(const struct aesop_gcm_key *key, __m128i x, uint64_t aad_bytes, uint64_t text_bytes)
+{
+    const __m128i lengths = _mm_set_epi64x((long long)(aad_bytes * 8), (long long)(text_bytes * 8));
+    struct ghash_sum sum;
+
+    ghash_mul(&sum, vec_first_block(_mm_xor_si128(x, lengths)), POWERS(key, 1));
+    return vec_low_block(ghash_reduce(&sum));
+}
+
+static VEC_TARGET void KERNEL(gcm_hash)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state,
+                                        const uint8_t *in, size_t len)
+{
+    block_store(state->ghash, gcm_hash(key, block_load(state->ghash), in, len));
+    vec_leave();
+}
+
+static VEC_TARGET void KERNEL(gcm_start)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state,
+                                         const uint8_t *iv, size_t iv_len)
+{
+    const __m128i one = _mm_cvtsi32_si128(1);
+    __m128i j0;
+
+    if (iv_len == 12) { /* SP 800-38D, 7.1, step 2 */
+        j0 = _mm_insert_epi32(block_load_some(iv, 12), 1 << 24, 3);
+    } else {
+        j0 = gcm_hash(key, _mm_setzero_si128(), iv, iv_len);
+        j0 = block_reverse(gcm_hash_lengths(key, j0, 0, iv_len));
+    }
+    block_store(state->ghash, _mm_setzero_si128());
+    block_store(state->counter, block_reverse(_mm_add_epi32(block_reverse(j0), one)));
+    block_store(state->tag_mask, block_encrypt(&key->aes, j0));
+    vec_leave();
+}
+
+static VEC_TARGET void KERNEL(gcm_tag)(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state,
+                                       uint8_t tag[16], uint64_t aad_bytes, uint64_t text_bytes)
+{
+    const __m128i x = gcm_hash_lengths(key, block_load(state->ghash), aad_bytes, text_bytes);
+
+    block_store(tag, _mm_xor_si128(block_reverse(x), block_load(state->tag_mask)));
+    vec_leave();
+}

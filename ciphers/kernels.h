@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract between the cipher objects and the code that touches bytes.
+ *
+ * A kernel set is one struct of function pointers, compiled for one instruction set. Cipher objects call
+ * chunk.h, which calls a set; nothing above this line of the stack tests a CPU feature, nothing below it
+ * has heard of OSSL_PARAM.
+ */
+#ifndef AESOP_CIPHERS_KERNELS_H
+#define AESOP_CIPHERS_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define AESOP_BLOCK_BYTES 16
+#define AESOP_MAX_KEY_BYTES 32
+#define AESOP_MAX_ROUND_KEYS 15
+
+/* Blocks that the widest GCM kernel takes per reduction, hence powers of H that a key can hold. */
+#define AESOP_GCM_MAX_POWERS 32
+/* A vector of powers that starts at H^1 reads this many blocks on; they meet data that is zero. */
+#define AESOP_GCM_POWERS_SLACK 3
+
+/* An expanded AES key for one direction: FIPS 197 (encryption) or its equivalent inverse cipher. */
+struct aesop_aes_key {
+    _Alignas(16) uint8_t round_keys[AESOP_MAX_ROUND_KEYS][AESOP_BLOCK_BYTES];
+    uint32_t rounds; /* 10, 12 or 14 */
+};
+
+/*
+ * A GCM key. Powers of H are built as messages need them: `powers` says how many are there.
+ * Table entry [AESOP_GCM_MAX_POWERS - i] holds H^i, so that the powers of a run of n blocks, highest first,
+ * are contiguous; `h_fold` holds in both halves the xor of the halves of the same power (Karatsuba).
+ */
+struct aesop_gcm_key {
+    _Alignas(64) uint8_t h[AESOP_GCM_MAX_POWERS + AESOP_GCM_POWERS_SLACK][AESOP_BLOCK_BYTES];
+    _Alignas(64) uint8_t h_fold[AESOP_GCM_MAX_POWERS + AESOP_GCM_POWERS_SLACK][AESOP_BLOCK_BYTES];
+    struct aesop_aes_key aes;
+    uint32_t powers;
+};
+
+/*
+ * The moving part of a GCM message. A partial block is authenticated at once as if zeros followed it: GHASH is
+ * linear, so bytes that come later are added as a correction and nothing is held back.
+ */
+struct aesop_gcm_state {
+    uint8_t counter[AESOP_BLOCK_BYTES];   /* the next counter block, as SP 800-38D writes it (big-endian) */
+    uint8_t ghash[AESOP_BLOCK_BYTES];     /* byte-reflected */
+    uint8_t keystream[AESOP_BLOCK_BYTES]; /* of the last block, where that is partial */
+    uint8_t tag_mask[AESOP_BLOCK_BYTES];  /* E(K, J0) */
+};
+
+struct aesop_kernels {
+    const char *name;
+    uint32_t batch_blocks; /* blocks of one step of the GCM loop: the powers of H that a long run uses */
+
+    /* key_bytes is 16, 24 or 32. */
+    void (*aes_expand_enc)(struct aesop_aes_key *key, const uint8_t *user_key, size_t key_bytes);
+    void (*aes_expand_dec)(struct aesop_aes_key *key, const uint8_t *user_key, size_t key_bytes);
+    void (*aes_enc_block)(const struct aesop_aes_key *key, uint8_t out[16], const uint8_t in[16]);
+
+    /*
+     * len is a multiple of 16, 0 included; iv is replaced by the last ciphertext block. out equals in or does not
+     * overlap it.
+     */
+    void (*cbc_enc)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16]);
+    void (*cbc_dec)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16]);
+
+    /* Expands the key and computes H^1. */
+    void (*gcm_expand)(struct aesop_gcm_key *key, const uint8_t *user_key, size_t key_bytes);
+    /* Makes at least `count` (1..AESOP_GCM_MAX_POWERS) powers of H available. */
+    void (*gcm_powers)(struct aesop_gcm_key *key, uint32_t count);
+
+    /*
+     * Starts a message: J0 from the iv (iv_len >= 1; one of other than 12 bytes needs min(blocks, batch_blocks) powers),
+     * the counter after it, GHASH of nothing.
+     */
+    void (*gcm_start)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *iv, size_t iv_len);
+    /* Adds len bytes to GHASH, zero-padded to a block. Needs min(blocks, batch_blocks) powers. */
+    void (*gcm_hash)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *in, size_t len);
+    /*
+     * Encrypt or decrypt a run of len > 0 bytes, and authenticate its ciphertext, the last block zero-padded. Needs
+     * min(blocks, batch_blocks) powers, and that the low 32 bits of the counter do not wrap before the run's last
+     * block. Leaves the keystream of the last block in the state when that block is partial. out equals in or does not
+     * overlap it.
+     */
+    void (*gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
+                    size_t len);
+    void (*gcm_dec)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
+                    size_t len);
+    /* The full tag of a message of so many bytes of associated data and text. */
+    void (*gcm_tag)(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state, uint8_t tag[16],
+                    uint64_t aad_bytes, uint64_t text_bytes);
+};
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The vector vocabulary of the templates: VEC_BYTES (16, 32 or 64) wide registers of VEC_BLOCKS AES blocks. The includer
+ * defines VEC_BYTES and VEC_TARGET; this is the only place that asks which width it is.
+ */
+#ifndef AESOP_CIPHERS_VEC_H
+#define AESOP_CIPHERS_VEC_H
+
+#include "ciphers/block.h"
+
+#define VEC_BLOCKS (VEC_BYTES / AESOP_BLOCK_BYTES)
+
+/* VEC_BYTES of ones, then of zeros: read at an offset it is the mask of the first n bytes. */
+static const uint8_t vec_mask_bytes[64] = {
+    255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+    255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+};
+
+#if VEC_BYTES == 16
+
+typedef __m128i vec;
+#define vec_load(p) _mm_loadu_si128((const __m128i *)(p))
+#define vec_store(p, v) _mm_storeu_si128((__m128i *)(p), v)
+#define vec_xor(a, b) _mm_xor_si128(a, b)
+#define vec_xor3(a, b, c) _mm_xor_si128(_mm_xor_si128(a, b), c)
+#define vec_add32(a, b) _mm_add_epi32(a, b)
+#define vec_shuffle_bytes(v, i) _mm_shuffle_epi8(v, i)
+#define vec_swap_halves(v) _mm_shuffle_epi32(v, 0x4e)
+#define vec_aesenc(s, k) _mm_aesenc_si128(s, k)
+#define vec_aesenclast(s, k) _mm_aesenclast_si128(s, k)
+#define vec_aesdec(s, k) _mm_aesdec_si128(s, k)
+#define vec_aesdeclast(s, k) _mm_aesdeclast_si128(s, k)
+#define vec_clmul(a, b, halves) _mm_clmulepi64_si128(a, b, halves)
+#define vec_zero() _mm_setzero_si128()
+#define vec_each_block(b) (b)
+#define vec_first_block(b) (b)
+#define vec_sum_blocks(v) (v)
+#define vec_low_block(v) (v)
+#define vec_block_indices() _mm_setzero_si128()
+#define vec_pick_block(v, i) ((void)(i), (v))
+#define vec_last_block(v) (v)
+#define vec_shift_in(b, v) ((void)(v), (b))
+#define vec_load_some(p, n) block_load_some(p, n)
+#define vec_store_some(p, v, n) block_store_some(p, v, n)
+#define vec_keep(v, n) _mm_and_si128(v, _mm_loadu_si128((const __m128i *)(vec_mask_bytes + 32 - (n))))
+#define vec_leave() ((void)0)
+
+#elif VEC_BYTES == 32
+
+typedef __m256i vec;
+#define vec_load(p) _mm256_loadu_si256((const __m256i *)(p))
+#define vec_store(p, v) _mm256_storeu_si256((__m256i *)(p), v)
+#define vec_xor(a, b) _mm256_xor_si256(a, b)
+#define vec_xor3(a, b, c) _mm256_xor_si256(_mm256_xor_si256(a, b), c)
+#define vec_add32(a, b) _mm256_add_epi32(a, b)
+#define vec_shuffle_bytes(v, i) _mm256_shuffle_epi8(v, i)
+#define vec_swap_halves(v) _mm256_shuffle_epi32(v, 0x4e)
+#define vec_aesenc(s, k) _mm256_aesenc_epi128(s, k)
+#define vec_aesenclast(s, k) _mm256_aesenclast_epi128(s, k)
+#define vec_aesdec(s, k) _mm256_aesdec_epi128(s, k)
+#define vec_aesdeclast(s, k) _mm256_aesdeclast_epi128(s, k)
+#define vec_clmul(a, b, halves) _mm256_clmulepi64_epi128(a, b, halves)
+#define vec_zero() _mm256_setzero_si256()
+#define vec_each_block(b) _mm256_broadcastsi128_si256(b)
+#define vec_first_block(b) _mm256_zextsi128_si256(b)
+#define vec_low_block(v) _mm256_castsi256_si128(v)
+#define vec_sum_blocks(v) _mm_xor_si128(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1))
+#define vec_block_indices() _mm256_set_epi32(0, 0, 0, 1, 0, 0, 0, 0)
+#define vec_pick_block(v, i) ((i) ? _mm256_extracti128_si256(v, 1) : _mm256_castsi256_si128(v))
+#define vec_last_block(v) _mm256_extracti128_si256(v, 1)
+/* The blocks of v moved up by one, b in front. */
+#define vec_shift_in(b, v) _mm256_permute2x128_si256(_mm256_castsi128_si256(b), v, 0x20)
+#define vec_keep(v, n) _mm256_and_si256(v, _mm256_loadu_si256((const __m256i *)(vec_mask_bytes + 32 - (n))))
+#define vec_leave() _mm256_zeroupper()
+
+VEC_INLINE vec vec_load_some(const uint8_t *p, size_t n)
+{
+    if (n <= 16)
+        return vec_first_block(block_load_some(p, n));
+    return _mm256_inserti128_si256(vec_first_block(block_load(p)), block_load_some(p + 16, n - 16), 1);
+}
+
+VEC_INLINE void vec_store_some(uint8_t *p, vec v, size_t n)
+{
+    if (n <= 16) {
+        block_store_some(p, _mm256_castsi256_si128(v), n);
+    } else {
+        block_store(p, _mm256_castsi256_si128(v));
+        block_store_some(p + 16, vec_last_block(v), n - 16);
+    }
+}
+
+#elif VEC_BYTES == 64
+
+typedef __m512i vec;
+#define vec_load(p) _mm512_loadu_si512(p)
+#define vec_store(p, v) _mm512_storeu_si512(p, v)
+#define vec_xor(a, b) _mm512_xor_si512(a, b)
+#define vec_xor3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
+#define vec_add32(a, b) _mm512_add_epi32(a, b)
+#define vec_shuffle_bytes(v, i) _mm512_shuffle_epi8(v, i)
+#define vec_swap_halves(v) _mm512_shuffle_epi32(v, (_MM_PERM_ENUM)0x4e)
+#define vec_aesenc(s, k) _mm512_aesenc_epi128(s, k)
+#define vec_aesenclast(s, k) _mm512_aesenclast_epi128(s, k)
+#define vec_aesdec(s, k) _mm512_aesdec_epi128(s, k)
+#define vec_aesdeclast(s, k) _mm512_aesdeclast_epi128(s, k)
+#define vec_clmul(a, b, halves) _mm512_clmulepi64_epi128(a, b, halves)
+#define vec_zero() _mm512_setzero_si512()
+#define vec_each_block(b) _mm512_broadcast_i32x4(b)
+#define vec_first_block(b) _mm512_zextsi128_si512(b)
+#define vec_block_indices() _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0)
+#define vec_low_block(v) _mm512_castsi512_si128(v)
+#define vec_last_block(v) _mm512_extracti32x4_epi32(v, 3)
+#define vec_shift_in(b, v) _mm512_alignr_epi64(v, vec_each_block(b), 6)
+/* Bytes past n are neither read nor written, and raise no fault. */
+#define vec_mask(n) ((__mmask64)(UINT64_MAX >> (64 - (n))))
+#define vec_load_some(p, n) _mm512_maskz_loadu_epi8(vec_mask(n), p)
+#define vec_store_some(p, v, n) _mm512_mask_storeu_epi8(p, vec_mask(n), v)
+#define vec_keep(v, n) _mm512_maskz_mov_epi8(vec_mask(n), v)
+#define vec_leave() _mm256_zeroupper()
+
+VEC_INLINE __m128i vec_sum_blocks(vec v)
+{
+    __m256i half = _mm256_xor_si256(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+
+    return _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+}
+
+VEC_INLINE __m128i vec_pick_block(vec v, size_t i)
+{
+    const __m512i quads = _mm512_add_epi64(_mm512_set1_epi64((long long)(2 * i)), _mm512_set_epi64(1, 0, 1, 0, 1, 0, 1, 0));
+
+    return _mm512_castsi512_si128(_mm512_permutexvar_epi64(quads, v));
+}
+
+#endif
+
+VEC_INLINE vec vec_round_key(const struct aesop_aes_key *key, uint32_t round)
+{
+    return vec_each_block(block_round_key(key, round));
+}
+
+/* Reverses the bytes of each block. */
+VEC_INLINE vec vec_reverse(vec v)
+{
+    return vec_shuffle_bytes(v, vec_each_block(_mm_set_epi64x(0x0001020304050607, 0x08090a0b0c0d0e0f)));
+}
+
+#endif

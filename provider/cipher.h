@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every cipher object shares: the properties of an algorithm that need no context. */
+#ifndef AESOP_PROVIDER_CIPHER_H
+#define AESOP_PROVIDER_CIPHER_H
+
+#include <stddef.h>
+
+#include <openssl/core.h>
+
+struct aesop_cipher_traits {
+    unsigned mode; /* EVP_CIPH_..._MODE */
+    size_t key_bytes, block_bytes, iv_bytes;
+    int aead;      /* also says that the cipher keeps its own IV ("custom-iv") */
+};
+
+/* OSSL_FUNC_cipher_get_params for those traits, and its list. */
+int aesop_cipher_get_params(OSSL_PARAM params[], const struct aesop_cipher_traits *traits);
+const OSSL_PARAM *aesop_cipher_gettable_params(void *provctx);
+
+#endif

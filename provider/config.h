@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The provider's section of openssl.cnf, validated. Every setting is in openssl.cnf.example. */
+#ifndef AESOP_PROVIDER_CONFIG_H
+#define AESOP_PROVIDER_CONFIG_H
+
+#include <stddef.h>
+
+#include "provider/core.h"
+
+struct aesop_config {
+    const char *kernel; /* a kernel set's name, or NULL for the fastest that this CPU has */
+    size_t chunk;       /* bytes of the longest run that is handed to a kernel, a multiple of 4096 */
+};
+
+/* Reads and validates. Returns 1, or 0 with an error raised that names the key, the value and what is allowed. */
+int aesop_config_read(struct aesop_config *config, const struct aesop_core *core);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OSSL_PARAM without libcrypto: read, write and recognise parameters. */
+#ifndef AESOP_PROVIDER_PARAMS_H
+#define AESOP_PROVIDER_PARAMS_H
+
+#include <stddef.h>
+
+#include <openssl/core.h>
+
+/* The parameters of a cipher and of a cipher context that aesop knows, whatever the direction. */
+enum aesop_param {
+    AESOP_PARAM_UNKNOWN,
+    AESOP_PARAM_AEAD,            /* "aead" */
+    AESOP_PARAM_BLOCKSIZE,       /* "blocksize" */
+    AESOP_PARAM_CTS,             /* "cts" */
+    AESOP_PARAM_CUSTOM_IV,       /* "custom-iv" */
+    AESOP_PARAM_ENC_THEN_MAC,    /* "encrypt-then-mac" */
+    AESOP_PARAM_HAS_RAND_KEY,    /* "has-randkey" */
+    AESOP_PARAM_IV,              /* "iv" */
+    AESOP_PARAM_IV_GENERATED,    /* "iv-generated" */
+    AESOP_PARAM_IVLEN,           /* "ivlen" */
+    AESOP_PARAM_KEYLEN,          /* "keylen" */
+    AESOP_PARAM_MODE,            /* "mode" */
+    AESOP_PARAM_NUM,             /* "num" */
+    AESOP_PARAM_PADDING,         /* "padding" */
+    AESOP_PARAM_TAG,             /* "tag" */
+    AESOP_PARAM_TAGLEN,          /* "taglen" */
+    AESOP_PARAM_TLS1_MULTIBLOCK, /* "tls-multi" */
+    AESOP_PARAM_TLS_AAD,         /* "tlsaad" */
+    AESOP_PARAM_TLS_AAD_PAD,     /* "tlsaadpad" */
+    AESOP_PARAM_TLS_IV_FIXED,    /* "tlsivfixed" */
+    AESOP_PARAM_TLS_IV_GEN,      /* "tlsivgen" */
+    AESOP_PARAM_TLS_IV_INV,      /* "tlsivinv" */
+    AESOP_PARAM_TLS_MAC,         /* "tls-mac" */
+    AESOP_PARAM_TLS_MAC_SIZE,    /* "tls-mac-size" */
+    AESOP_PARAM_TLS_VERSION,     /* "tls-version" */
+    AESOP_PARAM_UPDATED_IV,      /* "updated-iv" */
+};
+
+/* Recognises a key by a few of its characters and one comparison; this runs for every message. */
+enum aesop_param aesop_param_find(const char *key);
+
+/*
+ * Integers of either signedness, of 4 or 8 bytes. get returns 1, or 0 where the type or the value does not fit; set
+ * fills data if there is any and always return_size, and returns 0 where the type or size does not fit the value.
+ */
+int aesop_param_get_size(const OSSL_PARAM *p, size_t *value);
+int aesop_param_set_size(OSSL_PARAM *p, size_t value);
+
+/*
+ * Octets, as OCTET_STRING (copied) or OCTET_PTR (points to octets, which must outlive the caller's use). Data NULL
+ * asks for the size only. Returns 0 where the type is another or data_size is below len.
+ */
+int aesop_param_set_octets(OSSL_PARAM *p, const void *octets, size_t len);
+
+/* A static string, as UTF8_PTR. */
+int aesop_param_set_utf8_ptr(OSSL_PARAM *p, const char *string);
+
+#endif
