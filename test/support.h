@@ -21,6 +21,8 @@ extern const char *const support_kernels[];
 OSSL_LIB_CTX *support_ctx_aesop(const char *kernel);
 /* The same with extra lines of aesop's section ("chunk = 4096\n"), or NULL. */
 OSSL_LIB_CTX *support_ctx_aesop_with(const char *section_lines);
+/* The folder of aesop.so: the environment's AESOP_MODULE_DIR, or what the build says. */
+const char *support_module_dir(void);
 /* A library context with default alone. */
 OSSL_LIB_CTX *support_ctx_default(void);
 /*
