@@ -184,24 +184,24 @@ wait_for() {
 
 port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# serve LOG COMMAND...: starts a server and notes it for the end; sets SERVER to its process id.
+# serve LOG SIDE COMMAND...: starts a server and notes it for the end; sets SERVER to its process id. LOG takes what it
+# writes, LOG.err its errors.
 serve() {
-    local log=$1
-    shift
-    "$@" >"$log" 2>&1 &
+    local log=$1 side=$2
+    shift 2
+    OPENSSL_CONF=$WORK/$side.cnf "$@" >"$log" 2>"$log.err" <&0 &
     SERVER=$!
     SERVERS+=("$SERVER")
 }
 
-# serve_port LOG COMMAND...: the same on a free loopback port, put in the place of the word PORT; sets PORT.
+# serve_port LOG SIDE COMMAND...: the same on a free loopback port, put in the place of the word PORT; sets PORT.
 serve_port() {
-    local log=$1 try
-    shift
+    local try
     for try in 1 2 3 4 5 6 7 8; do
         # Below the ports that connections take by themselves.
         PORT=$((10000 + (RANDOM * 32768 + RANDOM) % 20000))
         port_open "$PORT" && continue
-        serve "$log" "${@//PORT/$PORT}"
+        serve "${@//PORT/$PORT}"
         wait_for 10 eval "port_open $PORT || ! kill -0 $SERVER" || true
         kill -0 "$SERVER" 2>/dev/null && port_open "$PORT" && return 0
         stop_server

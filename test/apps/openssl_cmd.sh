@@ -214,7 +214,7 @@ SUITES=(
 )
 
 for server in $SIDES; do
-    serve "server.log" $server openssl s_server -unix "down.$server" -unlink -HTTP -key rsa.key -cert rsa.crt
+    serve server.log $server openssl s_server -unix "down.$server" -unlink -HTTP -key rsa.key -cert rsa.crt
     check "s_server starts: $server" wait_for 10 test -S "down.$server"
     for client in $SIDES; do
         for suite in "${SUITES[@]}"; do
@@ -224,13 +224,13 @@ for server in $SIDES; do
                 $client timeout 30 openssl s_client -quiet -unix "down.$server" $suite -CAfile rsa.crt -verify_return_error \
                     2>client.log | digest)"
             # shellcheck disable=SC2086
-            serve "server.log" eval "$server openssl s_server -unix up -unlink -naccept 1 -quiet -num_tickets 0 \
-                -key rsa.key -cert rsa.crt $suite <&9 2>server.err >received"
+            serve received $server openssl s_server -unix up -unlink -naccept 1 -quiet -num_tickets 0 \
+                -key rsa.key -cert rsa.crt $suite <&9
             wait_for 10 test -S up
             # shellcheck disable=SC2086
             $client timeout 30 openssl s_client -unix up $suite -CAfile rsa.crt -verify_return_error -nocommands <big \
                 >client.log 2>&1
-            wait_for 10 eval "! kill -0 $SERVER" || fail "$name: the server does not end" server.err
+            wait_for 10 eval "! kill -0 $SERVER" || fail "$name: the server does not end" received.err
             stop_server
             equal "$name: upload" "$BIG" "$(digest <received)"
             rm -f up
