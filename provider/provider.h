@@ -12,6 +12,8 @@ struct aesop_provider {
     struct aesop_core core;
     struct aesop_config config;
     struct aesop_dispatch dispatch; /* kernels is NULL where this CPU has none that we could use */
+    const char *kernel_name;        /* "none" then */
+    char build_info[64];
 };
 
 extern const OSSL_DISPATCH aesop_aes128gcm_functions[];

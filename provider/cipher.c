@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "provider/cipher.h"
+
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+
+#include "provider/params.h"
+
+const OSSL_PARAM *aesop_cipher_gettable_params(void *provctx)
+{
+    static const OSSL_PARAM gettable[] = {
+        OSSL_PARAM_uint(OSSL_CIPHER_PARAM_MODE, NULL),
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, NULL),
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_IVLEN, NULL),
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_BLOCK_SIZE, NULL),
+        OSSL_PARAM_int(OSSL_CIPHER_PARAM_AEAD, NULL),
+        OSSL_PARAM_int(OSSL_CIPHER_PARAM_CUSTOM_IV, NULL),
+        OSSL_PARAM_int(OSSL_CIPHER_PARAM_CTS, NULL),
+        OSSL_PARAM_int(OSSL_CIPHER_PARAM_TLS1_MULTIBLOCK, NULL),
+        OSSL_PARAM_int(OSSL_CIPHER_PARAM_HAS_RAND_KEY, NULL),
+        OSSL_PARAM_int("encrypt-then-mac", NULL), /* newer than the headers of 3.0 */
+        OSSL_PARAM_END,
+    };
+
+    (void)provctx;
+    return gettable;
+}
+
+int aesop_cipher_get_params(OSSL_PARAM params[], const struct aesop_cipher_traits *traits)
+{
+    for (OSSL_PARAM *p = params; p != NULL && p->key != NULL; p++) {
+        size_t value;
+
+        switch (aesop_param_find(p->key)) {
+        case AESOP_PARAM_MODE:
+            value = traits->mode;
+            break;
+        case AESOP_PARAM_KEYLEN:
+            value = traits->key_bytes;
+            break;
+        case AESOP_PARAM_IVLEN:
+            value = traits->iv_bytes;
+            break;
+        case AESOP_PARAM_BLOCKSIZE:
+            value = traits->block_bytes;
+            break;
+        case AESOP_PARAM_AEAD:
+        case AESOP_PARAM_CUSTOM_IV:
+            value = traits->aead != 0;
+            break;
+        case AESOP_PARAM_CTS:
+        case AESOP_PARAM_TLS1_MULTIBLOCK:
+        case AESOP_PARAM_HAS_RAND_KEY:
+        case AESOP_PARAM_ENC_THEN_MAC:
+            value = 0;
+            break;
+        default:
+            continue;
+        }
+        if (!aesop_param_set_size(p, value))
+            return 0;
+    }
+    return 1;
+}

@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * AES-GCM (SP 800-38D) as EVP wants it: an IV that serves once, tags of any length, and the records of TLS 1.2 (RFC 5288).
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include <openssl/core_dispatch.h>
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+
+#include "ciphers/chunk.h"
+#include "ciphers/ct.h"
+#include "provider/cipher.h"
+#include "provider/params.h"
+#include "provider/provider.h"
+
+#define GCM_IV_BYTES 12 /* default, and the least that may be drawn at random: SP 800-38D, 8.2.2 */
+#define GCM_MAX_IV_BYTES 128
+#define GCM_TAG_BYTES 16
+
+/* | explicit IV (8) | payload | tag (16) |, RFC 5288, 3; the first 4 bytes of the nonce are the connection's. */
+#define TLS_FIXED_IV_BYTES EVP_GCM_TLS_FIXED_IV_LEN
+#define TLS_EXPLICIT_IV_BYTES EVP_GCM_TLS_EXPLICIT_IV_LEN
+#define TLS_AAD_BYTES EVP_AEAD_TLS1_AAD_LEN
+#define TLS_OVERHEAD_BYTES (TLS_EXPLICIT_IV_BYTES + GCM_TAG_BYTES)
+
+/* Not in the headers of 3.0. */
+#define PARAM_IV_GENERATED "iv-generated"
+
+enum iv_state {
+    IV_NONE,     /* never set */
+    IV_SET,      /* waits for a message */
+    IV_IN_USE,   /* a message is under way */
+    IV_FINISHED, /* has served */
+};
+
+/*
+ * Without a pointer into itself, so that a copy of its bytes is a duplicate. EVP makes a new one whenever a cipher is passed
+ * to an init: what has to be zeroed for that comes first.
+ */
+struct gcm {
+    const struct aesop_provider *provider;
+    uint64_t tls_records;  /* encrypted under this key */
+    uint32_t iv_len;       /* 1..128 */
+    uint8_t key_bytes;
+    uint8_t iv_state;      /* enum iv_state */
+    uint8_t tag_len;       /* of `tag`; 0: none */
+    uint8_t tls_aad_len;   /* 0, or 13: the next update is a TLS record */
+    uint8_t tls_pad_bytes; /* what the answer to the associated data of TLS is */
+    uint8_t key_set, encrypting;
+    uint8_t iv_random;     /* we drew it */
+    uint8_t iv_counts;     /* the IV is fixed field and counter, TLS style */
+
+    /* Not initialised before its use. */
+    uint8_t iv[GCM_MAX_IV_BYTES];
+    uint8_t tag[GCM_TAG_BYTES]; /* to be expected, or computed */
+    uint8_t tls_aad[TLS_AAD_BYTES];
+    struct aesop_gcm cipher;
+};
+
+#define GCM_HEAD_BYTES offsetof(struct gcm, iv)
+
+static OSSL_FUNC_cipher_freectx_fn gcm_freectx;
+static OSSL_FUNC_cipher_dupctx_fn gcm_dupctx;
+static OSSL_FUNC_cipher_encrypt_init_fn gcm_encrypt_init;
+static OSSL_FUNC_cipher_decrypt_init_fn gcm_decrypt_init;
+static OSSL_FUNC_cipher_update_fn gcm_update;
+static OSSL_FUNC_cipher_final_fn gcm_final;
+static OSSL_FUNC_cipher_cipher_fn gcm_cipher;
+static OSSL_FUNC_cipher_get_ctx_params_fn gcm_get_ctx_params;
+static OSSL_FUNC_cipher_set_ctx_params_fn gcm_set_ctx_params;
+static OSSL_FUNC_cipher_gettable_ctx_params_fn gcm_gettable_ctx_params;
+static OSSL_FUNC_cipher_settable_ctx_params_fn gcm_settable_ctx_params;
+
+#define RAISE(gcm, ...) AESOP_RAISE(&(gcm)->provider->core, __VA_ARGS__)
+
+/* ---- contexts ---- */
+
+static void *gcm_newctx(void *provctx, uint8_t key_bytes)
+{
+    const struct aesop_provider *provider = provctx;
+    struct gcm *gcm = aesop_core_alloc(&provider->core, sizeof *gcm);
+
+    if (gcm == NULL)
+        return NULL;
+    memset(gcm, 0, GCM_HEAD_BYTES);
+    gcm->provider = provider;
+    gcm->key_bytes = key_bytes;
+    gcm->iv_len = GCM_IV_BYTES;
+    return gcm;
+}
+
+static void gcm_freectx(void *ctx)
+{
+    struct gcm *gcm = ctx;
+
+    if (gcm != NULL)
+        aesop_core_clear_free(&gcm->provider->core, gcm, sizeof *gcm);
+}
+
+static void *gcm_dupctx(void *ctx)
+{
+    const struct gcm *gcm = ctx;
+    struct gcm *copy = aesop_core_alloc(&gcm->provider->core, sizeof *copy);
+
+    if (copy != NULL)
+        memcpy(copy, gcm, sizeof *copy);
+    return copy;
+}
+
+/* ---- the IV ---- */
+
+/* A new IV length makes whatever IV there was worthless; the same one, which EVP sends again, does not. */
+static int set_iv_len(struct gcm *gcm, size_t len)
+{
+    if (len == 0 || len > GCM_MAX_IV_BYTES) {
+        RAISE(gcm, AESOP_R_INVALID_IV_LENGTH, "%zu bytes, AES-GCM takes 1 to 128", len);
+        return 0;
+    }
+    if (len != gcm->iv_len && gcm->iv_state != IV_NONE)
+        gcm->iv_state = IV_FINISHED;
+    gcm->iv_len = (uint32_t)len;
+    return 1;
+}
+
+static int draw_iv(struct gcm *gcm, size_t fixed_len)
+{
+    if (!aesop_random(&gcm->provider->core, gcm->iv + fixed_len, gcm->iv_len - fixed_len))
+        return 0;
+    gcm->iv_random = 1;
+    gcm->iv_state = IV_SET;
+    return 1;
+}
+
+/* An encrypting context without an IV makes its own. */
+static int need_iv(struct gcm *gcm)
+{
+    if (gcm->iv_state != IV_NONE)
+        return 1;
+    if (!gcm->encrypting) {
+        RAISE(gcm, AESOP_R_NO_IV, "decryption needs the IV of the message");
+        return 0;
+    }
+    if (gcm->iv_len < GCM_IV_BYTES) {
+        RAISE(gcm, AESOP_R_INVALID_IV_LENGTH, "a random IV has at least %d bytes, the context's has %u", GCM_IV_BYTES,
+              (unsigned)gcm->iv_len);
+        return 0;
+    }
+    return draw_iv(gcm, 0);
+}
+
+static void start_message(struct gcm *gcm)
+{
+    aesop_gcm_start(&gcm->provider->dispatch, &gcm->cipher, gcm->iv, gcm->iv_len);
+    gcm->iv_state = IV_IN_USE;
+}
+
+/* Every path to data comes through here. */
+static int need_message(struct gcm *gcm)
+{
+    if (gcm->iv_state == IV_IN_USE)
+        return 1; /* there is a key, then */
+    if (!gcm->key_set) {
+        RAISE(gcm, AESOP_R_NO_KEY_SET, NULL);
+        return 0;
+    }
+    if (gcm->iv_state == IV_FINISHED) {
+        RAISE(gcm, AESOP_R_NO_IV, "an IV serves one message");
+        return 0;
+    }
+    if (!need_iv(gcm))
+        return 0;
+    start_message(gcm);
+    return 1;
+}
+
+static int require_counting_iv(const struct gcm *gcm)
+{
+    if (!gcm->iv_counts || !gcm->key_set || gcm->iv_len < TLS_EXPLICIT_IV_BYTES) {
+        RAISE(gcm, AESOP_R_NO_IV, "an IV that counts needs a key, a fixed field and %d bytes for the counter",
+              TLS_EXPLICIT_IV_BYTES);
+        return 0;
+    }
+    return 1;
+}
+
+/* Starts a message under the next IV and gives out the last out_len bytes of it. */
+static int next_iv(struct gcm *gcm, uint8_t *out, size_t out_len)
+{
+    uint8_t *counter = gcm->iv + gcm->iv_len - TLS_EXPLICIT_IV_BYTES;
+    uint64_t count;
+
+    if (!require_counting_iv(gcm))
+        return 0;
+    if (out_len == 0 || out_len > gcm->iv_len)
+        out_len = gcm->iv_len;
+    start_message(gcm);
+    memcpy(out, gcm->iv + gcm->iv_len - out_len, out_len);
+    memcpy(&count, counter, sizeof count);
+    count = __builtin_bswap64(__builtin_bswap64(count) + 1);
+    memcpy(counter, &count, sizeof count);
+    return 1;
+}
+
+/* Starts decryption under the fixed field and the explicit part that came with a record. */
+static int set_explicit_iv(struct gcm *gcm, const uint8_t *explicit_iv, size_t len)
+{
+    if (!require_counting_iv(gcm))
+        return 0;
+    if (gcm->encrypting || len > gcm->iv_len) {
+        RAISE(gcm, AESOP_R_INVALID_IV_LENGTH, "an explicit IV is for decryption, and no longer than the IV");
+        return 0;
+    }
+    memcpy(gcm->iv + gcm->iv_len - len, explicit_iv, len);
+    start_message(gcm);
+    return 1;
+}
+
+/* "tlsivfixed": the fixed field; when encrypting the counter starts at random. Length -1 brings a whole IV back. */
+static int set_fixed_iv(struct gcm *gcm, const uint8_t *fixed, size_t len)
+{
+    if (len == SIZE_MAX) {
+        memcpy(gcm->iv, fixed, gcm->iv_len);
+        gcm->iv_state = IV_SET;
+    } else {
+        if (len < TLS_FIXED_IV_BYTES || len > gcm->iv_len || gcm->iv_len - len < TLS_EXPLICIT_IV_BYTES) {
+            RAISE(gcm, AESOP_R_INVALID_IV_LENGTH, "a fixed field of %zu bytes leaves no %d for the counter", len,
+                  TLS_EXPLICIT_IV_BYTES);
+            return 0;
+        }
+        memcpy(gcm->iv, fixed, len);
+        if (gcm->encrypting && !draw_iv(gcm, len))
+            return 0;
+        gcm->iv_state = IV_SET;
+    }
+    gcm->iv_counts = 1;
+    return 1;
+}
+
+/* ---- init ---- */
+
+static int gcm_init(struct gcm *gcm, const unsigned char *key, size_t key_len, const unsigned char *iv, size_t iv_len,
+                    const OSSL_PARAM params[], uint8_t encrypting)
+{
+    gcm->encrypting = encrypting;
+    if (iv != NULL) {
+        if (!set_iv_len(gcm, iv_len))
+            return 0;
+        memcpy(gcm->iv, iv, iv_len);
+        gcm->iv_random = 0;
+        gcm->iv_state = IV_SET;
+    }
+    if (key != NULL) {
+        if (key_len != gcm->key_bytes) {
+            RAISE(gcm, AESOP_R_INVALID_KEY_LENGTH, "%zu bytes, this cipher takes %d", key_len, gcm->key_bytes);
+            return 0;
+        }
+        aesop_gcm_set_key(&gcm->provider->dispatch, &gcm->cipher, key, key_len);
+        gcm->key_set = 1;
+        gcm->tls_records = 0;
+        if (gcm->iv_state == IV_IN_USE) /* the message under the key before is given up */
+            gcm->iv_state = IV_SET;
+    }
+    return params == NULL || gcm_set_ctx_params(gcm, params);
+}
+
+static int gcm_encrypt_init(void *ctx, const unsigned char *key, size_t key_len, const unsigned char *iv, size_t iv_len,
+                            const OSSL_PARAM params[])
+{
+    return gcm_init(ctx, key, key_len, iv, iv_len, params, 1);
+}
+
+static int gcm_decrypt_init(void *ctx, const unsigned char *key, size_t key_len, const unsigned char *iv, size_t iv_len,
+                            const OSSL_PARAM params[])
+{
+    return gcm_init(ctx, key, key_len, iv, iv_len, params, 0);
+}
+
+/* ---- data ---- */
+
+/* Associated data where out is NULL, text otherwise. */
+static int crypt_some(struct gcm *gcm, unsigned char *out, const unsigned char *in, size_t len)
+{
+    const struct aesop_dispatch *d = &gcm->provider->dispatch;
+    int ok;
+
+    if (!need_message(gcm))
+        return 0;
+    if (out == NULL)
+        ok = aesop_gcm_aad(d, &gcm->cipher, in, len);
+    else if (gcm->encrypting)
+        ok = aesop_gcm_encrypt(d, &gcm->cipher, out, in, len);
+    else
+        ok = aesop_gcm_decrypt(d, &gcm->cipher, out, in, len);
+    if (!ok)
+        RAISE(gcm, AESOP_R_MESSAGE_TOO_LONG, "at most 2^36-32 bytes of text and 2^61-1 of associated data");
+    return ok;
+}
+
+/*
+ * Ends the message: makes the tag, or compares it. A wrong tag raises nothing: programs tell a forgery from an internal
+ * error by an empty error queue.
+ */
+static int finish_message(struct gcm *gcm)
+{
+    uint8_t tag[GCM_TAG_BYTES];
+    int ok = 1;
+
+    if (!need_message(gcm))
+        return 0;
+    if (!gcm->encrypting && gcm->tag_len == 0) {
+        RAISE(gcm, AESOP_R_TAG_NOT_SET, "decryption needs the tag before its end");
+        return 0;
+    }
+    aesop_gcm_tag(&gcm->provider->dispatch, &gcm->cipher, tag);
+    if (gcm->encrypting) {
+        memcpy(gcm->tag, tag, sizeof tag);
+        gcm->tag_len = sizeof tag;
+    } else {
+        ok = aesop_ct_equal(tag, gcm->tag, gcm->tag_len);
+        aesop_wipe(tag, sizeof tag); /* the right tag for a forgery */
+    }
+    gcm->iv_state = IV_FINISHED;
+    return ok;
+}
+
+/* One record of TLS 1.2, in place, explicit IV and tag included. */
+static int crypt_record(struct gcm *gcm, unsigned char *out, size_t *out_len, const unsigned char *in, size_t len)
+{
+    uint8_t *payload, *tag;
+    size_t payload_len;
+    int ok = 0;
+
+    *out_len = 0;
+    if (in == NULL || out != in || len < TLS_OVERHEAD_BYTES) {
+        RAISE(gcm, AESOP_R_CIPHER_OPERATION_FAILED, "a TLS record is in place, and has an explicit IV and a tag");
+        goto done;
+    }
+    payload_len = len - TLS_OVERHEAD_BYTES;
+    payload = out + TLS_EXPLICIT_IV_BYTES;
+    tag = payload + payload_len;
+
+    /* The explicit IV counts to 2^64 before it comes again: SP 800-38D, 8.2.1. */
+    if (gcm->encrypting && ++gcm->tls_records == 0) {
+        RAISE(gcm, AESOP_R_TOO_MANY_RECORDS, "2^64 under one key");
+        goto done;
+    }
+    if (!(gcm->encrypting ? next_iv(gcm, out, TLS_EXPLICIT_IV_BYTES)
+                          : set_explicit_iv(gcm, out, TLS_EXPLICIT_IV_BYTES)))
+        goto done;
+    if (!gcm->encrypting) {
+        memcpy(gcm->tag, tag, GCM_TAG_BYTES);
+        gcm->tag_len = GCM_TAG_BYTES;
+    }
+    ok = crypt_some(gcm, NULL, gcm->tls_aad, sizeof gcm->tls_aad) && crypt_some(gcm, payload, payload, payload_len)
+         && finish_message(gcm);
+    if (gcm->encrypting)
+        memcpy(tag, gcm->tag, GCM_TAG_BYTES);
+    else if (!ok)
+        aesop_wipe(payload, payload_len);
+    if (ok)
+        *out_len = gcm->encrypting ? len : payload_len;
+done:
+    gcm->iv_state = IV_FINISHED;
+    gcm->tls_aad_len = 0;
+    return ok;
+}
+
+static int require_room(const struct gcm *gcm, size_t out_size, size_t len)
+{
+    if (out_size < len)
+        RAISE(gcm, AESOP_R_OUTPUT_BUFFER_TOO_SMALL, "%zu bytes, %zu needed", out_size, len);
+    return out_size >= len;
+}
+
+static int gcm_update(void *ctx, unsigned char *out, size_t *out_len, size_t out_size, const unsigned char *in,
+                      size_t in_len)
+{
+    struct gcm *gcm = ctx;
+
+    *out_len = 0;
+    if (in_len == 0)
+        return 1;
+    if (!require_room(gcm, out_size, in_len))
+        return 0;
+    if (gcm->tls_aad_len != 0)
+        return crypt_record(gcm, out, out_len, in, in_len);
+    if (!crypt_some(gcm, out, in, in_len))
+        return 0;
+    *out_len = in_len;
+    return 1;
+}
+
+static int gcm_final(void *ctx, unsigned char *out, size_t *out_len, size_t out_size)
+{
+    (void)out, (void)out_size;
+    *out_len = 0;
+    return finish_message(ctx);
+}
+
+/* EVP_Cipher(): update and final in one, told apart by `in`. */
+static int gcm_cipher(void *ctx, unsigned char *out, size_t *out_len, size_t out_size, const unsigned char *in,
+                      size_t in_len)
+{
+    struct gcm *gcm = ctx;
+
+    if (gcm->tls_aad_len != 0)
+        return require_room(gcm, out_size, in_len) && crypt_record(gcm, out, out_len, in, in_len);
+    return in != NULL ? gcm_update(ctx, out, out_len, out_size, in, in_len) : gcm_final(ctx, out, out_len, out_size);
+}
+
+/* ---- parameters ---- */
+
+static int get_iv(struct gcm *gcm, OSSL_PARAM *p)
+{
+    /* Asked for before the first update, a random IV has to be there already. */
+    return need_iv(gcm) && aesop_param_set_octets(p, gcm->iv, gcm->iv_len);
+}
+
+/* As many bytes of the tag as there is room for, or its length. */
+static int get_tag(const struct gcm *gcm, OSSL_PARAM *p)
+{
+    const size_t len = p->data == NULL ? gcm->tag_len : p->data_size;
+
+    if (!gcm->encrypting || gcm->tag_len == 0 || len == 0 || len > gcm->tag_len) {
+        RAISE(gcm, AESOP_R_INVALID_TAG, "a tag of 1 to 16 bytes is there when an encryption has ended");
+        return 0;
+    }
+    return p->data_type == OSSL_PARAM_OCTET_STRING && aesop_param_set_octets(p, gcm->tag, len);
+}
+
+static int gcm_get_ctx_params(void *ctx, OSSL_PARAM params[])
+{
+    struct gcm *gcm = ctx;
+    int ok = 1;
+
+    for (OSSL_PARAM *p = params; ok && p != NULL && p->key != NULL; p++) {
+        switch (aesop_param_find(p->key)) {
+        case AESOP_PARAM_TAG:
+            ok = get_tag(gcm, p);
+            break;
+        case AESOP_PARAM_IVLEN:
+            ok = aesop_param_set_size(p, gcm->iv_len);
+            break;
+        case AESOP_PARAM_KEYLEN:
+            ok = aesop_param_set_size(p, gcm->key_bytes);
+            break;
+        case AESOP_PARAM_TAGLEN:
+            ok = aesop_param_set_size(p, gcm->tag_len != 0 ? gcm->tag_len : GCM_TAG_BYTES);
+            break;
+        case AESOP_PARAM_IV:
+        case AESOP_PARAM_UPDATED_IV:
+            ok = get_iv(gcm, p);
+            break;
+        case AESOP_PARAM_IV_GENERATED:
+            ok = aesop_param_set_size(p, gcm->iv_random);
+            break;
+        case AESOP_PARAM_TLS_AAD_PAD:
+            ok = aesop_param_set_size(p, gcm->tls_pad_bytes);
+            break;
+        case AESOP_PARAM_TLS_IV_GEN:
+            ok = p->data_type == OSSL_PARAM_OCTET_STRING && p->data != NULL && next_iv(gcm, p->data, p->data_size);
+            break;
+        default:
+            break;
+        }
+        if (!ok)
+            RAISE(gcm, AESOP_R_FAILED_TO_SET_PARAMETER, "%s", p->key);
+    }
+    return ok;
+}
+
+static int set_tag(struct gcm *gcm, const OSSL_PARAM *p)
+{
+    if (gcm->encrypting) {
+        RAISE(gcm, AESOP_R_TAG_NOT_NEEDED, "encryption makes the tag");
+        return 0;
+    }
+    if (p->data_size == 0 || p->data_size > GCM_TAG_BYTES) {
+        RAISE(gcm, AESOP_R_INVALID_TAG, "%zu bytes, AES-GCM takes 1 to 16", p->data_size);
+        return 0;
+    }
+    memcpy(gcm->tag, p->data, p->data_size);
+    gcm->tag_len = (uint8_t)p->data_size;
+    return 1;
+}
+
+/*
+ * "tlsaad": sequence number (8), type (1), version (2) and length (2) of a record. The length is libssl's, of the record
+ * with explicit IV and, when decrypting, tag; what is authenticated is the payload's: RFC 5246, 6.2.3.3.
+ */
+static int set_tls_aad(struct gcm *gcm, const uint8_t *aad, size_t len)
+{
+    const size_t overhead = gcm->encrypting ? TLS_EXPLICIT_IV_BYTES : TLS_OVERHEAD_BYTES;
+    size_t record_len;
+
+    if (len != TLS_AAD_BYTES) {
+        RAISE(gcm, AESOP_R_INVALID_AAD, "%zu bytes, a TLS record has %d", len, TLS_AAD_BYTES);
+        return 0;
+    }
+    record_len = (size_t)aad[len - 2] << 8 | aad[len - 1];
+    if (record_len < overhead) {
+        RAISE(gcm, AESOP_R_INVALID_AAD, "a TLS record of %zu bytes, %zu at least", record_len, overhead);
+        return 0;
+    }
+    record_len -= overhead;
+    memcpy(gcm->tls_aad, aad, len);
+    gcm->tls_aad[len - 2] = (uint8_t)(record_len >> 8);
+    gcm->tls_aad[len - 1] = (uint8_t)record_len;
+    gcm->tls_aad_len = (uint8_t)len;
+    gcm->tls_pad_bytes = GCM_TAG_BYTES;
+    return 1;
+}
+
+static int is_octets(const OSSL_PARAM *p)
+{
+    return p->data_type == OSSL_PARAM_OCTET_STRING && p->data != NULL;
+}
+
+static int gcm_set_ctx_params(void *ctx, const OSSL_PARAM params[])
+{
+    struct gcm *gcm = ctx;
+    size_t size;
+    int ok = 1;
+
+    for (const OSSL_PARAM *p = params; ok && p != NULL && p->key != NULL; p++) {
+        switch (aesop_param_find(p->key)) {
+        case AESOP_PARAM_TAG:
+            ok = is_octets(p) && set_tag(gcm, p);
+            break;
+        case AESOP_PARAM_IVLEN:
+            ok = aesop_param_get_size(p, &size) && set_iv_len(gcm, size);
+            break;
+        case AESOP_PARAM_KEYLEN:
+            ok = aesop_param_get_size(p, &size) && size == gcm->key_bytes;
+            if (!ok)
+                RAISE(gcm, AESOP_R_INVALID_KEY_LENGTH, "this cipher takes %d bytes", gcm->key_bytes);
+            break;
+        case AESOP_PARAM_TLS_AAD:
+            ok = is_octets(p) && set_tls_aad(gcm, p->data, p->data_size);
+            break;
+        case AESOP_PARAM_TLS_IV_FIXED:
+            ok = is_octets(p) && set_fixed_iv(gcm, p->data, p->data_size);
+            break;
+        case AESOP_PARAM_TLS_IV_INV:
+            ok = is_octets(p) && set_explicit_iv(gcm, p->data, p->data_size);
+            break;
+        default:
+            break;
+        }
+        if (!ok)
+            RAISE(gcm, AESOP_R_FAILED_TO_GET_PARAMETER, "%s", p->key);
+    }
+    return ok;
+}
+
+static const OSSL_PARAM *gcm_gettable_ctx_params(void *ctx, void *provctx)
+{
+    static const OSSL_PARAM gettable[] = {
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, NULL),
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_IVLEN, NULL),
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_TAGLEN, NULL),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_IV, NULL, 0),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_UPDATED_IV, NULL, 0),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, NULL, 0),
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_TLS1_AAD_PAD, NULL),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_GET_IV_GEN, NULL, 0),
+        OSSL_PARAM_uint(PARAM_IV_GENERATED, NULL),
+        OSSL_PARAM_END,
+    };
+
+    (void)ctx, (void)provctx;
+    return gettable;
+}
+
+static const OSSL_PARAM *gcm_settable_ctx_params(void *ctx, void *provctx)
+{
+    static const OSSL_PARAM settable[] = {
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_IVLEN, NULL),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, NULL, 0),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_AAD, NULL, 0),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, NULL, 0),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_SET_IV_INV, NULL, 0),
+        OSSL_PARAM_END,
+    };
+
+    (void)ctx, (void)provctx;
+    return settable;
+}
+
+/* ---- one cipher per key length ---- */
+
+#define GCM_CIPHER(bits)                                                                                               \
+    static OSSL_FUNC_cipher_newctx_fn gcm_newctx_##bits;                                                               \
+    static OSSL_FUNC_cipher_get_params_fn gcm_get_params_##bits;                                                       \
+    static void *gcm_newctx_##bits(void *provctx)                                                                      \
+    {                                                                                                                  \
+        return gcm_newctx(provctx, (bits) / 8);                                                                        \
+    }                                                                                                                  \
+    static int gcm_get_params_##bits(OSSL_PARAM params[])                                                              \
+    {                                                                                                                  \
+        static const struct aesop_cipher_traits traits = { EVP_CIPH_GCM_MODE, (bits) / 8, 1, GCM_IV_BYTES, 1 };        \
+                                                                                                                       \
+        return aesop_cipher_get_params(params, &traits);                                                               \
+    }                                                                                                                  \
+    const OSSL_DISPATCH aesop_aes##bits##gcm_functions[] = {                                                           \
+        { OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))gcm_newctx_##bits },                                                \
+        { OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))gcm_freectx },                                                     \
+        { OSSL_FUNC_CIPHER_DUPCTX, (void (*)(void))gcm_dupctx },                                                       \
+        { OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))gcm_encrypt_init },                                           \
+        { OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))gcm_decrypt_init },                                           \
+        { OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))gcm_update },                                                       \
+        { OSSL_FUNC_CIPHER_FINAL, (void (*)(void))gcm_final },                                                         \
+        { OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))gcm_cipher },                                                       \
+        { OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))gcm_get_params_##bits },                                        \
+        { OSSL_FUNC_CIPHER_GETTABLE_PARAMS, (void (*)(void))aesop_cipher_gettable_params },                            \
+        { OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))gcm_get_ctx_params },                                       \
+        { OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))gcm_set_ctx_params },                                       \
+        { OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, (void (*)(void))gcm_gettable_ctx_params },                             \
+        { OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, (void (*)(void))gcm_settable_ctx_params },                             \
+        { 0, NULL },                                                                                                   \
+    };
+
+GCM_CIPHER(128)
+GCM_CIPHER(192)
+GCM_CIPHER(256)

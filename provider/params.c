@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "provider/params.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The keys in the order of enum aesop_param. */
+static const char *const keys[] = {
+    [AESOP_PARAM_AEAD] = "aead",
+    [AESOP_PARAM_BLOCKSIZE] = "blocksize",
+    [AESOP_PARAM_CTS] = "cts",
+    [AESOP_PARAM_CUSTOM_IV] = "custom-iv",
+    [AESOP_PARAM_ENC_THEN_MAC] = "encrypt-then-mac",
+    [AESOP_PARAM_HAS_RAND_KEY] = "has-randkey",
+    [AESOP_PARAM_IV] = "iv",
+    [AESOP_PARAM_IV_GENERATED] = "iv-generated",
+    [AESOP_PARAM_IVLEN] = "ivlen",
+    [AESOP_PARAM_KEYLEN] = "keylen",
+    [AESOP_PARAM_MODE] = "mode",
+    [AESOP_PARAM_NUM] = "num",
+    [AESOP_PARAM_PADDING] = "padding",
+    [AESOP_PARAM_TAG] = "tag",
+    [AESOP_PARAM_TAGLEN] = "taglen",
+    [AESOP_PARAM_TLS1_MULTIBLOCK] = "tls-multi",
+    [AESOP_PARAM_TLS_AAD] = "tlsaad",
+    [AESOP_PARAM_TLS_AAD_PAD] = "tlsaadpad",
+    [AESOP_PARAM_TLS_IV_FIXED] = "tlsivfixed",
+    [AESOP_PARAM_TLS_IV_GEN] = "tlsivgen",
+    [AESOP_PARAM_TLS_IV_INV] = "tlsivinv",
+    [AESOP_PARAM_TLS_MAC] = "tls-mac",
+    [AESOP_PARAM_TLS_MAC_SIZE] = "tls-mac-size",
+    [AESOP_PARAM_TLS_VERSION] = "tls-version",
+    [AESOP_PARAM_UPDATED_IV] = "updated-iv",
+};
+
+/* The only key that `key` could be, by its length and a character that tells keys of that length apart. */
+static enum aesop_param candidate(const char *key)
+{
+    switch (strlen(key)) {
+    case 2:
+        return AESOP_PARAM_IV;
+    case 3:
+        return key[0] == 't' ? AESOP_PARAM_TAG : key[0] == 'n' ? AESOP_PARAM_NUM : AESOP_PARAM_CTS;
+    case 4:
+        return key[0] == 'a' ? AESOP_PARAM_AEAD : AESOP_PARAM_MODE;
+    case 5:
+        return AESOP_PARAM_IVLEN;
+    case 6:
+        return key[0] == 'k' ? AESOP_PARAM_KEYLEN : key[1] == 'a' ? AESOP_PARAM_TAGLEN : AESOP_PARAM_TLS_AAD;
+    case 7:
+        return key[0] == 'p' ? AESOP_PARAM_PADDING : AESOP_PARAM_TLS_MAC;
+    case 8:
+        return key[5] == 'g' ? AESOP_PARAM_TLS_IV_GEN : AESOP_PARAM_TLS_IV_INV;
+    case 9:
+        switch (key[3]) {
+        case 'c':
+            return AESOP_PARAM_BLOCKSIZE;
+        case 't':
+            return AESOP_PARAM_CUSTOM_IV;
+        case '-':
+            return AESOP_PARAM_TLS1_MULTIBLOCK;
+        default:
+            return AESOP_PARAM_TLS_AAD_PAD;
+        }
+    case 10:
+        return key[0] == 'u' ? AESOP_PARAM_UPDATED_IV : AESOP_PARAM_TLS_IV_FIXED;
+    case 11:
+        return key[0] == 'h' ? AESOP_PARAM_HAS_RAND_KEY : AESOP_PARAM_TLS_VERSION;
+    case 12:
+        return key[0] == 'i' ? AESOP_PARAM_IV_GENERATED : AESOP_PARAM_TLS_MAC_SIZE;
+    case 16:
+        return AESOP_PARAM_ENC_THEN_MAC;
+    default:
+        return AESOP_PARAM_UNKNOWN;
+    }
+}
+
+enum aesop_param aesop_param_find(const char *key)
+{
+    const enum aesop_param param = candidate(key);
+
+    return param != AESOP_PARAM_UNKNOWN && strcmp(key, keys[param]) == 0 ? param : AESOP_PARAM_UNKNOWN;
+}
+
+int aesop_param_get_size(const OSSL_PARAM *p, size_t *value)
+{
+    uint32_t u32;
+    uint64_t u64;
+    uint64_t sign_bit;
+
+    if (p->data == NULL || (p->data_type != OSSL_PARAM_INTEGER && p->data_type != OSSL_PARAM_UNSIGNED_INTEGER))
+        return 0;
+    if (p->data_size == sizeof u32) {
+        memcpy(&u32, p->data, sizeof u32);
+        u64 = u32;
+        sign_bit = UINT64_C(1) << 31;
+    } else if (p->data_size == sizeof u64) {
+        memcpy(&u64, p->data, sizeof u64);
+        sign_bit = UINT64_C(1) << 63;
+    } else {
+        return 0;
+    }
+    if (u64 > SIZE_MAX || (p->data_type == OSSL_PARAM_INTEGER && (u64 & sign_bit) != 0))
+        return 0;
+    *value = (size_t)u64;
+    return 1;
+}
+
+int aesop_param_set_size(OSSL_PARAM *p, size_t value)
+{
+    const int is_signed = p->data_type == OSSL_PARAM_INTEGER;
+    const uint32_t u32 = (uint32_t)value;
+    const uint64_t u64 = value;
+
+    if (!is_signed && p->data_type != OSSL_PARAM_UNSIGNED_INTEGER)
+        return 0;
+    p->return_size = value <= (is_signed ? INT32_MAX : UINT32_MAX) ? sizeof u32 : sizeof u64;
+    if (p->data == NULL)
+        return 1;
+    if (p->data_size < p->return_size || (is_signed && u64 > INT64_MAX))
+        return 0;
+    if (p->data_size == sizeof u32)
+        memcpy(p->data, &u32, sizeof u32);
+    else if (p->data_size == sizeof u64)
+        memcpy(p->data, &u64, sizeof u64);
+    else
+        return 0;
+    p->return_size = p->data_size;
+    return 1;
+}
+
+int aesop_param_set_octets(OSSL_PARAM *p, const void *octets, size_t len)
+{
+    if (p->data_type != OSSL_PARAM_OCTET_STRING && p->data_type != OSSL_PARAM_OCTET_PTR)
+        return 0;
+    p->return_size = len;
+    if (p->data == NULL)
+        return 1;
+    if (p->data_type == OSSL_PARAM_OCTET_PTR) {
+        *(const void **)p->data = octets;
+        return 1;
+    }
+    if (p->data_size < len)
+        return 0;
+    memcpy(p->data, octets, len);
+    return 1;
+}
+
+int aesop_param_set_utf8_ptr(OSSL_PARAM *p, const char *string)
+{
+    if (p->data_type != OSSL_PARAM_UTF8_PTR)
+        return 0;
+    p->return_size = strlen(string);
+    if (p->data != NULL)
+        *(const char **)p->data = string;
+    return 1;
+}
