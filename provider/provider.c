@@ -115,8 +115,8 @@ static int choose_kernels(struct aesop_provider *provider)
     return 1;
 }
 
-int OSSL_provider_init(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in, const OSSL_DISPATCH **out,
-                       void **provctx)
+__attribute__((visibility("default"))) int OSSL_provider_init(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in,
+                                                              const OSSL_DISPATCH **out, void **provctx)
 {
     static const OSSL_DISPATCH functions[] = {
         {OSSL_FUNC_PROVIDER_TEARDOWN, (void (*)(void))provider_teardown},
