@@ -19,9 +19,9 @@ check() {
 
 dynamic=$(readelf -dW "$module")
 shopt -s extglob
-check "needed libraries" 'libc.so.6|ld-linux*' "$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' <<<"$dynamic")"
+check "needed libraries" '@(libc.so.6|ld-linux*)' "$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' <<<"$dynamic")"
 check "exported symbols" 'OSSL_provider_init' "$(nm -D --defined-only --format=posix "$module" | cut -d' ' -f1)"
-check "binding" 'NOW|BIND_NOW' "$(grep -o -w -m 1 -e BIND_NOW -e NOW <<<"$dynamic")"
+check "binding" '@(NOW|BIND_NOW)' "$(grep -o -w -m 1 -e BIND_NOW -e NOW <<<"$dynamic")"
 grep -q GNU_RELRO < <(readelf -lW "$module") || { echo "no read-only relocations"; failed=1; }
 ! grep -q -w -e RPATH -e RUNPATH -e TEXTREL <<<"$dynamic" || { echo "a search path or text relocation"; failed=1; }
 readelf -lW "$module" | grep GNU_STACK | grep -q 'RW ' || { echo "an executable stack"; failed=1; }

@@ -15,6 +15,7 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 # For whoever asks later (on-openssl.sh), the reason stays in a file.
 unavailable() {
     echo "left out: OpenSSL $1: $2" | tee "$top/$1.unavailable"
+    rm -rf "${top:?}/$1.new"
     exit 77
 }
 
