@@ -57,8 +57,8 @@ static int suite_open(void)
     if (ours == NULL || theirs == NULL)
         return 1;
     for (size_t i = 0; i < NAMES; i++) {
-        our_ciphers[i] = support_fetch(ours, names[i], "aesop");
-        their_ciphers[i] = support_fetch(theirs, names[i], "default");
+        our_ciphers[i] = EVP_CIPHER_fetch(ours, names[i], "provider=aesop");
+        their_ciphers[i] = EVP_CIPHER_fetch(theirs, names[i], "provider=default");
         if (our_ciphers[i] == NULL || their_ciphers[i] == NULL)
             return 1;
     }
@@ -561,7 +561,7 @@ static OSSL_PARAM number_param(const char *name, const struct number_type *type,
 /* Sets or gets one parameter on both sides, on fresh contexts; compares what comes of it. Returns ours. */
 static int both_params(OSSL_PARAM *a, OSSL_PARAM *b, int set)
 {
-    int ret[2], reason[2];
+    int ret[2], reason[2], same_size;
 
     for (int i = 0; i < 2; i++) {
         EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
@@ -574,7 +574,9 @@ static int both_params(OSSL_PARAM *a, OSSL_PARAM *b, int set)
         (i == 0 ? a : b)->return_size = params[0].return_size;
         EVP_CIPHER_CTX_free(ctx);
     }
-    CHECK(ret[0] == ret[1] && reason[0] == reason[1] && a->return_size == b->return_size,
+    /* what is left in return_size by a failure for the wrong type says nothing */
+    same_size = a->return_size == b->return_size || (!ret[0] && a->data_type == OSSL_PARAM_INTEGER);
+    CHECK(ret[0] == ret[1] && reason[0] == reason[1] && same_size,
           "%s %s, type %u of %zu bytes: returned %d/%d, reason %d/%d, size %zd/%zd", set ? "set" : "get", a->key,
           a->data_type, a->data_size, ret[0], ret[1], reason[0], reason[1], (ssize_t)a->return_size,
           (ssize_t)b->return_size);

@@ -54,10 +54,10 @@ struct side {
 static struct side ours, theirs;
 static unsigned char key[32], iv[BLOCK], text[RECORD_MAX];
 
-static int side_open(struct side *side, OSSL_LIB_CTX *libctx, const char *provider)
+static int side_open(struct side *side, OSSL_LIB_CTX *libctx, const char *properties)
 {
     side->libctx = libctx;
-    side->cipher = libctx != NULL ? support_fetch(libctx, "AES-256-CBC", provider) : NULL;
+    side->cipher = libctx != NULL ? EVP_CIPHER_fetch(libctx, "AES-256-CBC", properties) : NULL;
     side->ctx = EVP_CIPHER_CTX_new();
     return side->cipher != NULL;
 }
@@ -82,7 +82,7 @@ static int suite_open(void)
     support_random_bytes(&random, key, sizeof key);
     support_random_bytes(&random, iv, sizeof iv);
     support_random_bytes(&random, text, sizeof text);
-    return !side_open(&ours, aesop, "aesop") || !side_open(&theirs, support_ctx_default(), "default");
+    return !side_open(&ours, aesop, "provider=aesop") || !side_open(&theirs, support_ctx_default(), "provider=default");
 }
 
 static int suite_close(void)
