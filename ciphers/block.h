@@ -93,20 +93,21 @@ VEC_INLINE __m128i block_swap_halves(__m128i b)
     return _mm_shuffle_epi32(b, 0x4e);
 }
 
-/* The rounds of AES on a block that is already xored with the first round key. Keys come from memory, never by way of the stack. */
-VEC_INLINE __m128i block_encrypt_rounds(const struct aesop_aes_key *key, __m128i b)
+/* All rounds of AES but the first key and the last round. Keys come from memory, never by way of the stack. */
+VEC_INLINE __m128i block_encrypt_middle(const struct aesop_aes_key *key, __m128i b)
 {
 #pragma GCC unroll 9
     for (uint32_t r = 1; r < 10; r++)
         b = _mm_aesenc_si128(b, block_round_key(key, r));
     for (uint32_t r = 10; r < key->rounds; r++)
         b = _mm_aesenc_si128(b, block_round_key(key, r));
-    return _mm_aesenclast_si128(b, block_round_key(key, key->rounds));
+    return b;
 }
 
 VEC_INLINE __m128i block_encrypt(const struct aesop_aes_key *key, __m128i b)
 {
-    return block_encrypt_rounds(key, _mm_xor_si128(b, block_round_key(key, 0)));
+    b = block_encrypt_middle(key, _mm_xor_si128(b, block_round_key(key, 0)));
+    return _mm_aesenclast_si128(b, block_round_key(key, key->rounds));
 }
 
 #endif

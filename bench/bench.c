@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/bench.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <openssl/conf.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/provider.h>
+
+/* Long enough that reading the clock does not show, short enough that neighbouring slices meet the same machine. */
+#define SLICE_SECONDS 0.001
+
+static int arg_count;
+static char **args;
+static FILE *csv;
+
+static double read_clock(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double bench_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+/* The thread's own time: what other processes take from the CPU does not count. */
+static double time_of(const struct bench_subject *s, size_t count)
+{
+    const double start = read_clock(CLOCK_THREAD_CPUTIME_ID);
+
+    s->run(s->arg, count);
+    return read_clock(CLOCK_THREAD_CPUTIME_ID) - start;
+}
+
+static size_t operations_per_slice(const struct bench_subject *s)
+{
+    size_t count = 1;
+
+    for (;;) {
+        const double t = time_of(s, count);
+
+        if (t >= SLICE_SECONDS / 2)
+            return (size_t)((double)count * SLICE_SECONDS / t) + 1;
+        count *= 2;
+    }
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double quantile(double values[], size_t count, double q)
+{
+    qsort(values, count, sizeof values[0], compare_doubles);
+    return values[(size_t)(q * (double)(count - 1) + 0.5)];
+}
+
+void bench_measure(struct bench_subject subjects[], size_t count, double seconds)
+{
+    static double times[BENCH_MAX_SUBJECTS][BENCH_ROUNDS_MAX], ratios[BENCH_MAX_SUBJECTS][BENCH_ROUNDS_MAX];
+    size_t operations[BENCH_MAX_SUBJECTS], rounds = 0;
+
+    for (size_t i = 0; i < count; i++)
+        operations[i] = operations_per_slice(&subjects[i]);
+    for (const double end = bench_now() + seconds; rounds < BENCH_ROUNDS_MAX && (rounds < 5 || bench_now() < end);
+         rounds++) {
+        for (size_t i = 0; i < count; i++) {
+            times[i][rounds] = time_of(&subjects[i], operations[i]) * 1e9 / (double)operations[i];
+            ratios[i][rounds] = times[0][rounds] / times[i][rounds];
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        subjects[i].median = quantile(times[i], rounds, 0.5);
+        subjects[i].quartile1 = quantile(times[i], rounds, 0.25);
+        subjects[i].quartile3 = quantile(times[i], rounds, 0.75);
+        subjects[i].ratio = quantile(ratios[i], rounds, 0.5);
+    }
+}
+
+static void print_cpu(void)
+{
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        if (strncmp(line, "model name", 10) == 0) {
+            printf("#%s", strchr(line, ':') + 1);
+            break;
+        }
+    }
+    if (f != NULL)
+        fclose(f);
+}
+
+void bench_init(int argc, char **argv, const char *question)
+{
+    arg_count = argc;
+    args = argv;
+    printf("# %s\n", question);
+    print_cpu();
+    printf("# %s, compiled by %s\n", OpenSSL_version(OPENSSL_VERSION), __VERSION__);
+    const char *file = bench_option("csv", NULL);
+    if (file != NULL && (csv = fopen(file, "w")) == NULL) {
+        perror(file);
+        exit(1);
+    }
+}
+
+const char *bench_option(const char *name, const char *otherwise)
+{
+    for (int i = 1; i + 1 < arg_count; i += 2)
+        if (strncmp(args[i], "--", 2) == 0 && strcmp(args[i] + 2, name) == 0)
+            return args[i + 1];
+    return otherwise;
+}
+
+double bench_seconds(void)
+{
+    return strtod(bench_option("seconds", "0.3"), NULL);
+}
+
+void bench_row(const char *format, ...)
+{
+    char row[512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(row, sizeof row, format, arguments);
+    va_end(arguments);
+    if (csv != NULL) {
+        for (const char *c = row; *c != '\0'; c++)
+            fputc(*c == '\t' ? ',' : *c, csv);
+        fputc('\n', csv);
+        fflush(csv);
+    }
+    for (char *field = strtok(row, "\t"); field != NULL; field = strtok(NULL, "\t"))
+        printf("%-12s ", field);
+    printf("\n");
+    fflush(stdout);
+}
+
+OSSL_LIB_CTX *bench_ctx_default(void)
+{
+    OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
+
+    if (ctx == NULL || OSSL_PROVIDER_load(ctx, "default") == NULL) {
+        ERR_print_errors_fp(stderr);
+        exit(1);
+    }
+    return ctx;
+}
+
+OSSL_LIB_CTX *bench_ctx_aesop(const char *kernel)
+{
+    const char *dir = getenv("AESOP_MODULE_DIR");
+    char path[] = "/tmp/aesop-bench-XXXXXX";
+    const int fd = mkstemp(path);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
+
+    if (f == NULL || ctx == NULL) {
+        perror(path);
+        exit(1);
+    }
+    /* Not activated by the file, which would keep silent about a failure. */
+    fprintf(f, "openssl_conf = init\n[init]\nproviders = providers\n[providers]\naesop = aesop_section\n"
+               "[aesop_section]\nmodule = %s/aesop.so\nkernel = %s\n",
+            dir != NULL ? dir : AESOP_MODULE_DIR, kernel != NULL ? kernel : "auto");
+    fclose(f);
+    if (!OSSL_LIB_CTX_load_config(ctx, path) || OSSL_PROVIDER_load(ctx, "aesop") == NULL
+        || OSSL_PROVIDER_load(ctx, "default") == NULL || !EVP_set_default_properties(ctx, "?provider=aesop")) {
+        ERR_print_errors_fp(stderr);
+        OSSL_LIB_CTX_free(ctx);
+        ctx = NULL;
+    }
+    remove(path);
+    return ctx;
+}

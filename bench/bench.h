@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every benchmark shares: subjects measured in turn, medians and spread, a table and CSV, the machine's name.
+ *
+ * Machines are noisy and differ: subjects run in short alternating slices, the figure of one is the median of its slices, and
+ * the ratio of two is the median of the ratios of neighbouring slices.
+ */
+#ifndef AESOP_BENCH_BENCH_H
+#define AESOP_BENCH_BENCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <openssl/crypto.h>
+
+#define BENCH_MAX_SUBJECTS 8
+#define BENCH_ROUNDS_MAX 400
+
+struct bench_subject {
+    const char *name;
+    void (*run)(void *arg, size_t count); /* does the operation count times */
+    void *arg;
+
+    /* Results, ns per operation. */
+    double median, quartile1, quartile3;
+    double ratio; /* median over the rounds of subject 0's time divided by this one's: above 1 is faster than it */
+};
+
+/* Seconds since some moment. */
+double bench_now(void);
+
+/* Measures the subjects for about `seconds` in all. */
+void bench_measure(struct bench_subject subjects[], size_t count, double seconds);
+
+/* Parses --seconds S (per row), --csv FILE, and hands other options "--name value" to the benchmark by bench_option. */
+void bench_init(int argc, char **argv, const char *question);
+const char *bench_option(const char *name, const char *otherwise);
+double bench_seconds(void);
+
+/* One row of the table and of the CSV file, tab-separated fields by printf format; the first row is the heading. */
+void bench_row(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A library context with aesop on that kernel (NULL: its choice) from AESOP_MODULE_DIR, or NULL with errors on stderr. */
+OSSL_LIB_CTX *bench_ctx_aesop(const char *kernel);
+/* One with default alone. */
+OSSL_LIB_CTX *bench_ctx_default(void);
+
+#endif
