@@ -320,13 +320,13 @@ struct writer {
 /* What is wrong with a record. Places are counted from 0, NONE for nowhere. */
 struct forgery {
     const char *what;
-    size_t len;            /* of the content */
-    unsigned char padding; /* CBC: the length byte; content, MAC and padding make whole blocks */
-    int padding_at;        /* the byte of the padding that is changed, the length byte being the last */
-    int mac_at;            /* the byte of CBC's MAC that is changed */
-    unsigned char change;  /* what is xored to that byte */
-    int bit_at;            /* the bit of the finished record that is flipped, counted from its end */
-    size_t cut;            /* bytes cut off at the end, the header saying so too */
+    size_t len;           /* of the content */
+    int padding;          /* CBC: the length byte, NONE for no padding; content, MAC and it make whole blocks */
+    int padding_at;       /* the byte of the padding that is changed, the length byte being the last */
+    int mac_at;           /* the byte of CBC's MAC that is changed */
+    unsigned char change; /* what is xored to that byte */
+    int bit_at;           /* the bit of the finished record that is flipped, counted from its end */
+    size_t cut;           /* bytes cut off at the end, the header saying so too */
 };
 
 static void put_number(unsigned char *out, uint64_t number, size_t bytes)
@@ -476,7 +476,7 @@ static size_t seal_cbc(struct writer *w, const unsigned char *header, unsigned c
         spoil(end, f->mac_at, f->change);
         end += mac_bytes;
     }
-    memset(end, f->padding, (size_t)f->padding + 1);
+    memset(end, f->padding, (size_t)(f->padding + 1));
     spoil(end, f->padding_at, f->change);
     end += f->padding + 1;
 
@@ -684,14 +684,14 @@ static unsigned char nonzero(struct trial *t)
 }
 
 /* A forgery without a fault: its padding has that length byte, its content is the shortest, or blocks longer. */
-static struct forgery padded(const struct trial *t, const char *what, unsigned padding, size_t blocks)
+static struct forgery padded(const struct trial *t, const char *what, int padding, size_t blocks)
 {
     size_t mac_bytes = t->settings->etm ? 0 : t->settings->suite->mac_bytes;
-    size_t rest = (mac_bytes + padding + 1) % BLOCK_BYTES;
+    size_t rest = (mac_bytes + (size_t)(padding + 1)) % BLOCK_BYTES;
 
     return (struct forgery){ .what = what,
                              .len = (BLOCK_BYTES - rest) % BLOCK_BYTES + blocks * BLOCK_BYTES,
-                             .padding = (unsigned char)padding,
+                             .padding = padding,
                              .padding_at = NONE,
                              .mac_at = NONE,
                              .bit_at = NONE };
@@ -702,16 +702,16 @@ static void forge_padding(struct duel *d)
     struct trial *t = d->t;
     static const size_t longer[] = { 0, 1, 40 };
 
-    for (unsigned padding = 0; padding < 256; padding++) {
+    for (int padding = 0; padding < 256; padding++) {
         struct forgery f = padded(t, "padding", padding, longer[padding % 3]);
         compare(d, &f, ACCEPTED);
     }
     /* Each byte of the longest padding; of every other length one, or in the long form each. */
-    for (unsigned padding = 0; padding < 256; padding++) {
-        unsigned one = (unsigned)support_random_below(&t->random, padding + 1);
-        for (unsigned at = 0; at <= padding; at++) {
+    for (int padding = 0; padding < 256; padding++) {
+        int one = (int)support_random_below(&t->random, (uint64_t)padding + 1);
+        for (int at = 0; at <= padding; at++) {
             struct forgery f = padded(t, "a wrong byte in the padding", padding, longer[padding % 3]);
-            f.padding_at = (int)at;
+            f.padding_at = at;
             f.change = nonzero(t);
             /* Another length byte can happen to be right, where no MAC covers its place. */
             if (padding == 255 || at == one || support_long())
@@ -719,15 +719,19 @@ static void forge_padding(struct duel *d)
         }
     }
     /* A length byte of any value, in a record too short for most of them. */
-    for (unsigned claimed = 0; claimed < 256; claimed++) {
+    for (int claimed = 0; claimed < 256; claimed++) {
         struct forgery f = padded(t, "a wrong length of the padding", 15, 1);
         f.padding_at = f.padding;
         f.change = (unsigned char)(claimed ^ f.padding);
         compare(d, &f, claimed == f.padding ? ACCEPTED : t->settings->etm ? AS_DEFAULT : REFUSED);
     }
+    /* The end of the MAC, or of the content, taken for padding. */
+    for (size_t blocks = 0; blocks < 32; blocks++) {
+        struct forgery f = padded(t, "no padding", NONE, blocks + 1);
+        compare(d, &f, t->settings->etm ? AS_DEFAULT : REFUSED);
+    }
     for (size_t at = 0; at < t->settings->suite->mac_bytes; at++) {
-        struct forgery f =
-            padded(t, "a wrong byte in the MAC", (unsigned)support_random_below(&t->random, 256), at % 3);
+        struct forgery f = padded(t, "a wrong byte in the MAC", (int)support_random_below(&t->random, 256), at % 3);
         f.mac_at = (int)at;
         f.change = nonzero(t);
         compare(d, &f, REFUSED);
