@@ -7,8 +7,8 @@
 PATH=$PATH:/usr/sbin:/sbin
 needs nginx curl openssl "${CC:-cc}"
 needs_module
-curl -V | grep -q OpenSSL/ || missing "curl is not built on OpenSSL"
-nginx -V 2>&1 | grep -q 'OpenSSL' || missing "nginx is not built on OpenSSL"
+[[ $(curl -V) == *OpenSSL/* ]] || missing "curl is not built on OpenSSL"
+[[ $(nginx -V 2>&1) == *OpenSSL* ]] || missing "nginx is not built on OpenSSL"
 build_probe
 serves_check ours aesop
 serves_check theirs default
@@ -53,7 +53,7 @@ workers() { pgrep -P "$SERVER"; }
 workers_have() {
     local pid count=0
     for pid in $(workers); do
-        ! tr '\0' '\n' <"/proc/$pid/$2" | grep -q -- "$1" || count=$((count + 1))
+        ! tr '\0' '\n' <"/proc/$pid/$2" | grep -- "$1" >/dev/null || count=$((count + 1))
     done
     echo $count
 }
