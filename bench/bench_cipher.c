@@ -6,6 +6,7 @@
  * and data (CBC, padding off). Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --size 16,... --kernel auto,...
  * --place apart|same (buffers), --init iv|key|cipher (what is set anew for each message), --offset BYTES (of out).
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include <openssl/evp.h>
 
 #include "bench/bench.h"
+#include "bench/null_provider.h"
 
 enum init { INIT_IV, INIT_KEY, INIT_CIPHER };
 
@@ -39,13 +41,15 @@ static void check(int ok, const char *what)
 static void run_messages(void *arg, size_t count)
 {
     struct message *m = arg;
+    uint64_t number = 0;
     int len;
 
     for (size_t i = 0; i < count; i++) {
         const EVP_CIPHER *cipher = m->init == INIT_CIPHER ? m->cipher : NULL;
         const unsigned char *key = m->init == INIT_IV ? NULL : m->key;
 
-        m->iv[0]++;
+        number++;
+        memcpy(m->iv, &number, sizeof number);
         check(EVP_CipherInit_ex(m->ctx, cipher, NULL, key, m->iv, m->encrypting), "init");
         if (!m->aead) {
             if (cipher != NULL)
@@ -107,11 +111,11 @@ int main(int argc, char **argv)
     const size_t offset = strtoul(bench_option("offset", "0"), NULL, 10);
     const enum init init = strcmp(init_name, "key") == 0 ? INIT_KEY : strcmp(init_name, "cipher") == 0 ? INIT_CIPHER : INIT_IV;
 
-    bench_row("cipher\tdirection\tkernel\tbytes\tdefault\taesop\tratio\tdefault_ns\taesop_ns\tspread%%");
+    bench_row("cipher\tdirection\tkernel\tbytes\tdefault\taesop\tratio\tdefault_ns\taesop_ns\tevp_ns\tspread%%");
     for (char *cipher; (cipher = next_item(&ciphers)) != NULL;) {
         for (char *d = strdup(directions), *direction; (direction = next_item(&d)) != NULL;) {
             for (char *k = strdup(kernels), *kernel; (kernel = next_item(&k)) != NULL;) {
-                OSSL_LIB_CTX *stock = bench_ctx_default(), *ours = bench_ctx_aesop(kernel);
+                OSSL_LIB_CTX *stock = bench_ctx_default(), *ours = bench_ctx_aesop(kernel), *null = null_provider_ctx();
 
                 if (ours == NULL)
                     return 1;
@@ -120,30 +124,37 @@ int main(int argc, char **argv)
                     const int encrypting = strcmp(direction, "encrypt") == 0;
                     struct message *a = message_new(stock, cipher, size, encrypting, init);
                     struct message *b = message_new(ours, cipher, size, encrypting, init);
+                    struct message *c = message_new(null, cipher, size, encrypting, init);
                     unsigned char *in = aligned_alloc(4096, (size + 8191) / 4096 * 4096);
                     unsigned char *out = same_place ? NULL : aligned_alloc(4096, (size + offset + 8191) / 4096 * 4096);
 
                     check(in != NULL && (same_place || out != NULL), "aligned_alloc");
                     memset(in, 1, size);
-                    a->in = b->in = in;
-                    a->out = b->out = same_place ? in : out + offset;
+                    a->in = b->in = c->in = in;
+                    a->out = b->out = c->out = same_place ? in : out + offset;
 
+                    /* The provider that does nothing has AES-128 alone; it shows what EVP costs. */
+                    const int with_null = strncmp(cipher, "AES-128", 7) == 0;
                     struct bench_subject subjects[] = {
                         {.name = "default", .run = run_messages, .arg = a},
                         {.name = "aesop", .run = run_messages, .arg = b},
+                        {.name = "null", .run = run_messages, .arg = c},
                     };
-                    bench_measure(subjects, 2, bench_seconds());
-                    bench_row("%s\t%s\t%s\t%zu\t%.0f\t%.0f\t%.2f\t%.1f\t%.1f\t%.1f", cipher, direction, kernel, size,
+                    bench_measure(subjects, with_null ? 3 : 2, bench_seconds());
+                    bench_row("%s\t%s\t%s\t%zu\t%.0f\t%.0f\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f", cipher, direction, kernel, size,
                               (double)size * 1e3 / subjects[0].median, (double)size * 1e3 / subjects[1].median,
                               subjects[1].ratio, subjects[0].median, subjects[1].median,
+                              with_null ? subjects[2].median : NAN,
                               100 * (subjects[1].quartile3 - subjects[1].quartile1) / subjects[1].median);
                     message_free(a);
                     message_free(b);
+                    message_free(c);
                     free(in);
                     free(out);
                 }
                 OSSL_LIB_CTX_free(ours);
                 OSSL_LIB_CTX_free(stock);
+                OSSL_LIB_CTX_free(null);
             }
         }
     }

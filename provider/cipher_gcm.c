@@ -288,6 +288,10 @@ static int crypt_some(struct gcm *gcm, unsigned char *out, const unsigned char *
 
     if (!need_message(gcm))
         return 0;
+    if (out == NULL && gcm->cipher.text_bytes != 0) {
+        RAISE(gcm, AESOP_R_INVALID_AAD, "associated data comes before the text");
+        return 0;
+    }
     if (out == NULL)
         ok = aesop_gcm_aad(d, &gcm->cipher, in, len);
     else if (gcm->encrypting)
@@ -400,14 +404,18 @@ static int gcm_final(void *ctx, unsigned char *out, size_t *out_len, size_t out_
     return finish_message(ctx);
 }
 
-/* EVP_Cipher(): update and final in one, told apart by `in`. */
+/* EVP_Cipher(): update and final in one, told apart by `in`. What it returns for a record is the length it was given. */
 static int gcm_cipher(void *ctx, unsigned char *out, size_t *out_len, size_t out_size, const unsigned char *in,
                       size_t in_len)
 {
     struct gcm *gcm = ctx;
 
-    if (gcm->tls_aad_len != 0)
-        return require_room(gcm, out_size, in_len) && crypt_record(gcm, out, out_len, in, in_len);
+    if (gcm->tls_aad_len != 0) {
+        if (!require_room(gcm, out_size, in_len) || !crypt_record(gcm, out, out_len, in, in_len))
+            return 0;
+        *out_len = in_len;
+        return 1;
+    }
     return in != NULL ? gcm_update(ctx, out, out_len, out_size, in, in_len) : gcm_final(ctx, out, out_len, out_size);
 }
 

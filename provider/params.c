@@ -115,14 +115,12 @@ int aesop_param_set_size(OSSL_PARAM *p, size_t value)
 
     if (!is_signed && p->data_type != OSSL_PARAM_UNSIGNED_INTEGER)
         return 0;
-    p->return_size = value <= (is_signed ? INT32_MAX : UINT32_MAX) ? sizeof u32 : sizeof u64;
+    p->return_size = sizeof u64;
     if (p->data == NULL)
         return 1;
-    if (p->data_size < p->return_size || (is_signed && u64 > INT64_MAX))
-        return 0;
-    if (p->data_size == sizeof u32)
+    if (p->data_size == sizeof u32 && value <= (is_signed ? INT32_MAX : UINT32_MAX))
         memcpy(p->data, &u32, sizeof u32);
-    else if (p->data_size == sizeof u64)
+    else if (p->data_size == sizeof u64 && (!is_signed || value <= INT64_MAX))
         memcpy(p->data, &u64, sizeof u64);
     else
         return 0;
