@@ -69,6 +69,7 @@ struct message {
     int split;     /* updates of random lengths */
     int copy;      /* to another context in the middle */
     int ask_iv;    /* compare iv and updated-iv */
+    int late_aad;  /* GCM: associated data once there was text, which ends the message */
     int go_on;     /* one more update after final */
     enum placement placement;
     size_t in_offset, out_offset;
@@ -287,6 +288,12 @@ static void exchange(struct duel *d, const struct message *m, unsigned char *con
             return;
         pos += len;
     } while (pos < d->in_len);
+    if (m->late_aad && d->in_len > 0) {
+        const unsigned char *aad[SIDES] = { d->aad, d->aad };
+
+        agree(d, "aad after text is refused", update(d, "aad after text", NULL, NULL, aad, 1, 0), 0);
+        return;
+    }
     if (verifies && !m->early_tag && !set_tag(d, m))
         return;
 
@@ -358,8 +365,8 @@ static void describe(const struct duel *d, const struct message *m)
     printf("      init");
     for (const unsigned char *call = m->init; *call != 0; call++)
         printf(" %d", *call);
-    printf(", padding %d, genuine %d, flip tag %d, early tag %d, split %d, copy %d, ask iv %d, go on %d\n", m->padding,
-           m->genuine, m->flip_tag, m->early_tag, m->split, m->copy, m->ask_iv, m->go_on);
+    printf(", padding %d, genuine %d, flip tag %d, early tag %d, split %d, copy %d, ask iv %d, late aad %d, go on %d\n",
+           m->padding, m->genuine, m->flip_tag, m->early_tag, m->split, m->copy, m->ask_iv, m->late_aad, m->go_on);
 }
 
 /* Runs one message on both sides; text and associated data come from d->random. Returns 0, described, if they differ.
@@ -639,6 +646,7 @@ static struct message random_message(struct duel *d, const struct message *befor
     m.split = support_random_below(r, 3) != 0;
     m.copy = support_random_below(r, 8) == 0;
     m.ask_iv = support_random_below(r, 8) == 0;
+    m.late_aad = gcm && support_random_below(r, 32) == 0;
     m.go_on = support_random_below(r, 8) == 0;
     m.placement = (enum placement)support_random_below(r, ALIGNED + 1);
     m.in_offset = support_random_below(r, 64);
