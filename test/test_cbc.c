@@ -17,7 +17,7 @@
 #include "provider/provider.h"
 #include "support.h"
 
-enum { BLOCK = 16, TEXT_MAX = 6000, CANARY = 0xa5 };
+enum { BLOCK = 16, TEXT_MAX = 6000, UPDATE_MAX = 1000, CANARY = 0xa5 };
 
 static const char *const names[] = { "AES-128-CBC", "AES-192-CBC", "AES-256-CBC" };
 enum { NAMES = sizeof names / sizeof *names };
