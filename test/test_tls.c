@@ -325,6 +325,7 @@ struct forgery {
     int padding_at;       /* the byte of the padding that is changed, the length byte being the last */
     int mac_at;           /* the byte of CBC's MAC that is changed */
     unsigned char change; /* what is xored to that byte */
+    int fill;             /* CBC: the value of every byte before encryption, NONE for what belongs there */
     int bit_at;           /* the bit of the finished record that is flipped, counted from its end */
     size_t cut;           /* bytes cut off at the end, the header saying so too */
 };
@@ -479,6 +480,8 @@ static size_t seal_cbc(struct writer *w, const unsigned char *header, unsigned c
     memset(end, f->padding, (size_t)(f->padding + 1));
     spoil(end, f->padding_at, f->change);
     end += f->padding + 1;
+    if (f->fill >= 0)
+        memset(plain, f->fill, (size_t)(end - plain));
 
     EVP_CIPHER_CTX *ctx = encrypt_with(w, w->iv);
     ok = ok && ctx != NULL && EVP_CIPHER_CTX_set_padding(ctx, 0) &&
@@ -564,6 +567,7 @@ struct outcome {
     int accepted; /* the content arrived, or nothing if there is none; the connection goes on */
     int dropped;  /* nothing arrived and the connection goes on */
     int error, reason, alert;
+    size_t len; /* of what arrived */
 };
 
 static void target_close(struct target *target)
@@ -620,6 +624,7 @@ static struct outcome feed(struct target *target, struct trial *t, const unsigne
     outcome.error = ok ? SSL_ERROR_NONE : SSL_get_error(target->pair.server, 0);
     outcome.reason = ssl_reason();
     outcome.dropped = outcome.error == SSL_ERROR_WANT_READ;
+    outcome.len = n;
     outcome.accepted = ok ? n == f->len && memcmp(got, content, n) == 0 : f->len == 0 && outcome.dropped;
     if (!ok && !outcome.dropped) {
         /* The client tells which alert was sent. */
@@ -664,15 +669,15 @@ static void compare(struct duel *d, const struct forgery *f, enum expected expec
     }
     const struct outcome *a = &outcomes[DEFAULT], *b = &outcomes[AESOP];
     int same = a->accepted == b->accepted && a->dropped == b->dropped && a->error == b->error &&
-               a->reason == b->reason && a->alert == b->alert;
+               a->reason == b->reason && a->alert == b->alert && a->len == b->len;
     int refused = a->alert == SSL_AD_BAD_RECORD_MAC || (tls_is_dtls(t->settings->version) && a->dropped);
     if (expected == ACCEPTED)
         same = same && a->accepted;
     if (expected == REFUSED)
         same = same && refused;
     if (!check(t, same, f->what, f->len)) {
-        printf("      padding %d, padding_at %d, mac_at %d, change %#x, bit_at %d, cut %zu\n", f->padding,
-               f->padding_at, f->mac_at, f->change, f->bit_at, f->cut);
+        printf("      padding %d, padding_at %d, mac_at %d, change %#x, bit_at %d, cut %zu, fill %d\n", f->padding,
+               f->padding_at, f->mac_at, f->change, f->bit_at, f->cut, f->fill);
         for (int i = 0; i < SIDES; i++)
             print_outcome(side_names[i], &outcomes[i]);
     }
@@ -694,6 +699,7 @@ static struct forgery padded(const struct trial *t, const char *what, int paddin
                              .padding = padding,
                              .padding_at = NONE,
                              .mac_at = NONE,
+                             .fill = NONE,
                              .bit_at = NONE };
 }
 
@@ -724,6 +730,12 @@ static void forge_padding(struct duel *d)
         f.padding_at = f.padding;
         f.change = (unsigned char)(claimed ^ f.padding);
         compare(d, &f, claimed == f.padding ? ACCEPTED : t->settings->etm ? AS_DEFAULT : REFUSED);
+    }
+    /* Right padding that leaves no room for the MAC, or is longer than the record. */
+    for (int fill = 0; fill < 256; fill++) {
+        struct forgery f = padded(t, "nothing but padding", 15, 1);
+        f.fill = fill;
+        compare(d, &f, t->settings->etm ? AS_DEFAULT : REFUSED);
     }
     /* The end of the MAC, or of the content, taken for padding. */
     for (size_t blocks = 0; blocks < 32; blocks++) {
