@@ -45,12 +45,17 @@ void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_ke
 }
 
 /* Powers of H for a run of len bytes: as many as it repays, and no more. */
-static void need_powers(const struct aesop_dispatch *d, struct aesop_gcm_key *key, size_t len)
+static void need_powers(const struct aesop_kernels *kernels, struct aesop_gcm_key *key, size_t len)
 {
-    const size_t blocks = min_size((len + 15) / 16, d->kernels->batch_blocks);
+    const size_t blocks = min_size((len + 15) / 16, kernels->batch_blocks);
 
     if (blocks > key->powers)
-        d->kernels->gcm_powers(key, (uint32_t)blocks);
+        kernels->gcm_powers(key, (uint32_t)blocks);
+}
+
+static const struct aesop_kernels *kernels_for(const struct aesop_dispatch *d, size_t len)
+{
+    return len <= AESOP_NARROW_BYTES ? d->narrow : d->kernels;
 }
 
 void aesop_gcm_set_key(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *key, size_t key_bytes)
@@ -60,9 +65,11 @@ void aesop_gcm_set_key(const struct aesop_dispatch *d, struct aesop_gcm *gcm, co
 
 void aesop_gcm_start(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *iv, size_t iv_len)
 {
+    const struct aesop_kernels *kernels = kernels_for(d, iv_len);
+
     if (iv_len != 12)
-        need_powers(d, &gcm->key, iv_len);
-    d->kernels->gcm_start(&gcm->key, &gcm->state, iv, iv_len);
+        need_powers(kernels, &gcm->key, iv_len);
+    kernels->gcm_start(&gcm->key, &gcm->state, iv, iv_len);
     gcm->aad_bytes = 0;
     gcm->text_bytes = 0;
 }
@@ -75,7 +82,7 @@ static void hash_more_of_block(const struct aesop_dispatch *d, struct aesop_gcm 
 {
     struct aesop_gcm_state product = {.ghash = {0}};
 
-    d->kernels->gcm_hash(&gcm->key, &product, block, AESOP_BLOCK_BYTES);
+    d->narrow->gcm_hash(&gcm->key, &product, block, AESOP_BLOCK_BYTES);
     for (int i = 0; i < AESOP_BLOCK_BYTES; i++)
         gcm->state.ghash[i] ^= product.ghash[i];
     aesop_wipe(&product, sizeof product);
@@ -98,8 +105,10 @@ int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const u
         len -= take;
     }
     if (len > 0) {
-        need_powers(d, &gcm->key, len);
-        d->kernels->gcm_hash(&gcm->key, &gcm->state, aad, len);
+        const struct aesop_kernels *kernels = kernels_for(d, len);
+
+        need_powers(kernels, &gcm->key, len);
+        kernels->gcm_hash(&gcm->key, &gcm->state, aad, len);
     }
     return 1;
 }
@@ -121,15 +130,6 @@ static size_t finish_block(const struct aesop_dispatch *d, struct aesop_gcm *gcm
     return take;
 }
 
-/* Bytes until the low 32 bits of the counter wrap. */
-static uint64_t bytes_before_wrap(const struct aesop_gcm_state *state)
-{
-    uint32_t big_endian;
-
-    memcpy(&big_endian, state->counter + 12, 4);
-    return ((UINT64_C(1) << 32) - __builtin_bswap32(big_endian)) * AESOP_BLOCK_BYTES;
-}
-
 static int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in,
                      size_t len, int enc)
 {
@@ -147,10 +147,11 @@ static int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint
         len -= taken;
     }
     while (len > 0) {
-        const size_t run = min_size(min_size(len, d->chunk), bytes_before_wrap(&gcm->state));
+        const size_t run = min_size(len, d->chunk);
+        const struct aesop_kernels *kernels = kernels_for(d, run);
 
-        need_powers(d, &gcm->key, run);
-        (enc ? d->kernels->gcm_enc : d->kernels->gcm_dec)(&gcm->key, &gcm->state, out, in, run);
+        need_powers(kernels, &gcm->key, run);
+        (enc ? kernels->gcm_enc : kernels->gcm_dec)(&gcm->key, &gcm->state, out, in, run);
         in += run;
         out += run;
         len -= run;
@@ -172,5 +173,5 @@ int aesop_gcm_decrypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uin
 
 void aesop_gcm_tag(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t tag[16])
 {
-    d->kernels->gcm_tag(&gcm->key, &gcm->state, tag, gcm->aad_bytes, gcm->text_bytes);
+    d->narrow->gcm_tag(&gcm->key, &gcm->state, tag, gcm->aad_bytes, gcm->text_bytes);
 }

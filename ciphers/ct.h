@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Hides from the compiler that a mask has two values only, which it would take as an invitation to branch. */
 static inline size_t aesop_ct_hide(size_t value)
@@ -42,10 +43,15 @@ static inline size_t aesop_ct_select(size_t mask, size_t a, size_t b)
 static inline int aesop_ct_equal(const void *a, const void *b, size_t len)
 {
     const unsigned char *x = a, *y = b;
-    unsigned char difference = 0;
+    size_t difference = 0, at = 0, u, v;
 
-    for (size_t i = 0; i < len; i++)
-        difference |= x[i] ^ y[i];
+    for (; len - at >= sizeof u; at += sizeof u) {
+        memcpy(&u, x + at, sizeof u);
+        memcpy(&v, y + at, sizeof v);
+        difference |= u ^ v;
+    }
+    for (; at < len; at++)
+        difference |= x[at] ^ y[at];
     return aesop_ct_eq(difference, 0) & 1;
 }
 

@@ -15,6 +15,8 @@ const struct aesop_kernel_choice aesop_kernel_choices[] = {
     {NULL, 0},
 };
 
+#define NARROW_KERNELS "aesni"
+
 /*
  * Known answers, made with another implementation. Every input is a pattern: byte i is i * step + i / 256, with the steps
  * below. The lengths go through whole batches, every kind of tail and both ways to J0.
@@ -111,7 +113,7 @@ static int cbc_answers(const struct aesop_dispatch *d, const struct known_answer
 
 int aesop_kernels_self_test(const struct aesop_kernels *kernels)
 {
-    const struct aesop_dispatch d = {.kernels = kernels, .chunk = SIZE_MAX};
+    const struct aesop_dispatch d = {.kernels = kernels, .narrow = kernels, .chunk = SIZE_MAX};
     uint8_t text[MAX_TEXT_BYTES];
 
     fill(text, sizeof text, TEXT_STEP);
@@ -122,9 +124,7 @@ int aesop_kernels_self_test(const struct aesop_kernels *kernels)
 }
 
 const struct aesop_kernels *aesop_kernels_choose(const struct aesop_kernel_choice *choices, uint32_t features,
-                                                 const char *name,
-                                                 void (*failed)(void *arg, const struct aesop_kernels *kernels),
-                                                 void *arg)
+                                                 const char *name, aesop_kernels_failed_fn *failed, void *arg)
 {
     for (; choices->kernels != NULL; choices++) {
         if ((features & choices->needs) != choices->needs
@@ -135,4 +135,14 @@ const struct aesop_kernels *aesop_kernels_choose(const struct aesop_kernel_choic
         failed(arg, choices->kernels);
     }
     return NULL;
+}
+
+int aesop_dispatch_choose(struct aesop_dispatch *d, const struct aesop_kernel_choice *choices, uint32_t features,
+                          const char *name, aesop_kernels_failed_fn *failed, void *arg)
+{
+    d->kernels = aesop_kernels_choose(choices, features, name, failed, arg);
+    d->narrow = d->kernels == NULL ? NULL : aesop_kernels_choose(choices, features, NARROW_KERNELS, failed, arg);
+    if (d->narrow == NULL)
+        d->narrow = d->kernels;
+    return d->kernels != NULL;
 }

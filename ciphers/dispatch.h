@@ -3,7 +3,7 @@
 #ifndef AESOP_CIPHERS_DISPATCH_H
 #define AESOP_CIPHERS_DISPATCH_H
 
-#include "ciphers/kernels.h"
+#include "ciphers/chunk.h"
 
 struct aesop_kernel_choice {
     const struct aesop_kernels *kernels;
@@ -18,14 +18,18 @@ extern const struct aesop_kernel_choice aesop_kernel_choices[];
  */
 int aesop_kernels_self_test(const struct aesop_kernels *kernels);
 
+typedef void aesop_kernels_failed_fn(void *arg, const struct aesop_kernels *kernels);
+
 /*
  * The first set of `choices` that `features` allow, whose name is `name` (NULL: any) and that passes its self-test; NULL where there
  * is none. `failed` is told of each set that did not pass.
  */
 const struct aesop_kernels *aesop_kernels_choose(const struct aesop_kernel_choice *choices, uint32_t features,
-                                                 const char *name,
-                                                 void (*failed)(void *arg, const struct aesop_kernels *kernels),
-                                                 void *arg);
+                                                 const char *name, aesop_kernels_failed_fn *failed, void *arg);
+
+/* Chooses d->kernels that way, and d->narrow for short runs. Returns 1, or 0 with both NULL where there are none. */
+int aesop_dispatch_choose(struct aesop_dispatch *d, const struct aesop_kernel_choice *choices, uint32_t features,
+                          const char *name, aesop_kernels_failed_fn *failed, void *arg);
 
 #if defined(__x86_64__)
 extern const struct aesop_kernels aesop_kernels_vaes512, aesop_kernels_vaes256, aesop_kernels_aesni;

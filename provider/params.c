@@ -34,43 +34,62 @@ static const char *const keys[] = {
     [AESOP_PARAM_UPDATED_IV] = "updated-iv",
 };
 
-/* The only key that `key` could be, by its length and a character that tells keys of that length apart. */
+/* The same behind "tls". */
+static enum aesop_param tls_candidate(const char *rest)
+{
+    switch (rest[0]) {
+    case 'a':
+        return rest[1] == 'a' && rest[2] == 'd' && rest[3] != '\0' ? AESOP_PARAM_TLS_AAD_PAD : AESOP_PARAM_TLS_AAD;
+    case 'i':
+        if (rest[1] != 'v')
+            return AESOP_PARAM_UNKNOWN;
+        return rest[2] == 'f' ? AESOP_PARAM_TLS_IV_FIXED : rest[2] == 'g' ? AESOP_PARAM_TLS_IV_GEN : AESOP_PARAM_TLS_IV_INV;
+    case '-':
+        if (rest[1] == 'v')
+            return AESOP_PARAM_TLS_VERSION;
+        if (rest[1] != 'm' || rest[2] != 'a')
+            return AESOP_PARAM_TLS1_MULTIBLOCK;
+        return rest[3] == 'c' && rest[4] != '\0' ? AESOP_PARAM_TLS_MAC_SIZE : AESOP_PARAM_TLS_MAC;
+    default:
+        return AESOP_PARAM_UNKNOWN;
+    }
+}
+
+/*
+ * The only key that `key` could be, by the first characters that tell ours apart. None is read before the one in front of it has
+ * been seen not to end the string.
+ */
 static enum aesop_param candidate(const char *key)
 {
-    switch (strlen(key)) {
-    case 2:
-        return AESOP_PARAM_IV;
-    case 3:
-        return key[0] == 't' ? AESOP_PARAM_TAG : key[0] == 'n' ? AESOP_PARAM_NUM : AESOP_PARAM_CTS;
-    case 4:
-        return key[0] == 'a' ? AESOP_PARAM_AEAD : AESOP_PARAM_MODE;
-    case 5:
-        return AESOP_PARAM_IVLEN;
-    case 6:
-        return key[0] == 'k' ? AESOP_PARAM_KEYLEN : key[1] == 'a' ? AESOP_PARAM_TAGLEN : AESOP_PARAM_TLS_AAD;
-    case 7:
-        return key[0] == 'p' ? AESOP_PARAM_PADDING : AESOP_PARAM_TLS_MAC;
-    case 8:
-        return key[5] == 'g' ? AESOP_PARAM_TLS_IV_GEN : AESOP_PARAM_TLS_IV_INV;
-    case 9:
-        switch (key[3]) {
-        case 'c':
-            return AESOP_PARAM_BLOCKSIZE;
-        case 't':
-            return AESOP_PARAM_CUSTOM_IV;
-        case '-':
-            return AESOP_PARAM_TLS1_MULTIBLOCK;
-        default:
-            return AESOP_PARAM_TLS_AAD_PAD;
-        }
-    case 10:
-        return key[0] == 'u' ? AESOP_PARAM_UPDATED_IV : AESOP_PARAM_TLS_IV_FIXED;
-    case 11:
-        return key[0] == 'h' ? AESOP_PARAM_HAS_RAND_KEY : AESOP_PARAM_TLS_VERSION;
-    case 12:
-        return key[0] == 'i' ? AESOP_PARAM_IV_GENERATED : AESOP_PARAM_TLS_MAC_SIZE;
-    case 16:
+    switch (key[0]) {
+    case 'a':
+        return AESOP_PARAM_AEAD;
+    case 'b':
+        return AESOP_PARAM_BLOCKSIZE;
+    case 'c':
+        return key[1] == 't' ? AESOP_PARAM_CTS : AESOP_PARAM_CUSTOM_IV;
+    case 'e':
         return AESOP_PARAM_ENC_THEN_MAC;
+    case 'h':
+        return AESOP_PARAM_HAS_RAND_KEY;
+    case 'i':
+        if (key[1] != 'v')
+            return AESOP_PARAM_UNKNOWN;
+        return key[2] == 'l' ? AESOP_PARAM_IVLEN : key[2] == '-' ? AESOP_PARAM_IV_GENERATED : AESOP_PARAM_IV;
+    case 'k':
+        return AESOP_PARAM_KEYLEN;
+    case 'm':
+        return AESOP_PARAM_MODE;
+    case 'n':
+        return AESOP_PARAM_NUM;
+    case 'p':
+        return AESOP_PARAM_PADDING;
+    case 't':
+        if (key[1] == 'a')
+            return key[2] == 'g' && key[3] == 'l' ? AESOP_PARAM_TAGLEN : AESOP_PARAM_TAG;
+        return key[1] == 'l' && key[2] == 's' ? tls_candidate(key + 3) : AESOP_PARAM_UNKNOWN;
+    case 'u':
+        return AESOP_PARAM_UPDATED_IV;
     default:
         return AESOP_PARAM_UNKNOWN;
     }
@@ -80,7 +99,13 @@ enum aesop_param aesop_param_find(const char *key)
 {
     const enum aesop_param param = candidate(key);
 
-    return param != AESOP_PARAM_UNKNOWN && strcmp(key, keys[param]) == 0 ? param : AESOP_PARAM_UNKNOWN;
+    if (param == AESOP_PARAM_UNKNOWN)
+        return param;
+    /* Keys are short: this ends before a call of strcmp has begun. */
+    for (const char *known = keys[param]; *key == *known; key++, known++)
+        if (*key == '\0')
+            return param;
+    return AESOP_PARAM_UNKNOWN;
 }
 
 int aesop_param_get_size(const OSSL_PARAM *p, size_t *value)

@@ -103,9 +103,9 @@ static int choose_kernels(struct aesop_provider *provider)
     const char *wanted = provider->config.kernel;
 
     provider->dispatch.chunk = provider->config.chunk;
-    provider->dispatch.kernels = aesop_kernels_choose(aesop_kernel_choices, aesop_cpu_features(), wanted,
-                                                      report_failed_kernels, &provider->core);
-    if (provider->dispatch.kernels == NULL && wanted != NULL) {
+    if (!aesop_dispatch_choose(&provider->dispatch, aesop_kernel_choices, aesop_cpu_features(), wanted,
+                               report_failed_kernels, &provider->core)
+        && wanted != NULL) {
         AESOP_RAISE(&provider->core, AESOP_R_KERNEL_UNAVAILABLE,
                     "kernel = %s: this CPU cannot run it; allowed: auto, or a kernel that it can", wanted);
         return 0;
