@@ -216,10 +216,28 @@ stop_server() {
     unset 'SERVERS[-1]'
 }
 
-# The path of the libcrypto that the system's programs load.
-system_libcrypto() {
-    ldd "$(command -v openssl)" | sed -n 's/.*=> \(.*libcrypto\.so[^ ]*\).*/\1/p'
+# use_openssl [RELEASE]: the system's OpenSSL, or one that scripts/openssl-versions.sh unpacked, is from now on what
+# "openssl" and ask mean; VERSION is its release ("3.0"). Returns 1 where that one is not there.
+use_openssl() {
+    local place
+    if [ $# -eq 0 ]; then
+        VERSION=$(openssl version | sed 's/^OpenSSL \([0-9]*\.[0-9]*\).*/\1/') RUN=
+        LIBCRYPTO=$(ldd "$(command -v openssl)" | sed -n 's/.*=> \(.*libcrypto\.so[^ ]*\).*/\1/p')
+        return
+    fi
+    for place in "$BUILD/openssl/$1" "$ROOT/build/openssl/$1"; do
+        [ -x "$place/run" ] || continue
+        VERSION=$1 RUN=$place/run
+        LIBCRYPTO=$(find -L "$place" -name 'libcrypto.so.[0-9]*' | head -n 1)
+        PATH=$place:$PATH
+        return
+    done
+    return 1
 }
+use_openssl
+
+# ask QUESTION...: what the probe answers about that OpenSSL's libcrypto (see probe.c; after build_probe).
+ask() { ${RUN:+"$RUN"} "$WORK/probe" "$LIBCRYPTO" "$@"; }
 
 # build_probe: compiles $WORK/probe (see probe.c).
 build_probe() {
@@ -236,5 +254,5 @@ serves_check() {
     for cipher in $ALL_CIPHERS; do expected+="cipher=$cipher $provider"$'\n'; done
     # shellcheck disable=SC2086
     equal "$side: $provider serves the six ciphers" "$expected" \
-        "$($side "$WORK/probe" "$(system_libcrypto)" ${ALL_CIPHERS//AES/cipher=AES} 2>&1)"$'\n'
+        "$($side ask ${ALL_CIPHERS//AES/cipher=AES} 2>&1)"$'\n'
 }

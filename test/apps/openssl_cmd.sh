@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The openssl command with aesop switched on by a configuration file (ours), against default alone (theirs): what one
 # side writes the other reads, and both refuse the same things with the same words.
+# Usage: openssl_cmd.sh [RELEASE]   (the system's, or one that scripts/openssl-versions.sh unpacked: 3.5, 3.6, 4.0)
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 needs openssl sha256sum "${CC:-cc}"
 needs_module
+use_openssl "$@" || missing "OpenSSL $1 is not unpacked: scripts/openssl-versions.sh $1"
+openssl version
 cd "$WORK" || exit 1
 
 KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f
@@ -216,6 +219,8 @@ SUITES=(
 for server in $SIDES; do
     serve server.log $server openssl s_server -unix "down.$server" -unlink -HTTP -key rsa.key -cert rsa.crt
     check "s_server starts: $server" wait_for 10 test -S "down.$server"
+    case $server in ours) expected=1 ;; *) expected=0 ;; esac
+    equal "s_server with the module: $server" $expected "$(grep -c -m 1 'aesop\.so' "/proc/$SERVER/maps")"
     for client in $SIDES; do
         for suite in "${SUITES[@]}"; do
             name="TLS ${suite##* }, $server serves, $client connects"

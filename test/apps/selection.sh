@@ -24,7 +24,7 @@ sed "s|^module = .*|module = $WORK/nowhere/aesop.so|" "$WORK/aesop_first_preferr
 answers() {
     local file=$1
     shift
-    OPENSSL_CONF=$WORK/$file.cnf ${RUN:+"$RUN"} "$WORK/probe" "$LIBCRYPTO" "$@" 2>"$WORK/probe.err" | cut -d' ' -f2 | tr '\n' ' '
+    OPENSSL_CONF=$WORK/$file.cnf ask "$@" 2>"$WORK/probe.err" | cut -d' ' -f2 | tr '\n' ' '
 }
 
 # selects CONF PROVIDER: who serves AES, in each way of asking; everything else stays with default.
@@ -82,7 +82,7 @@ silence() {
 # load LINE: loads aesop by name, with that line in a section that is not activated: here errors are seen.
 load() {
     conf "$WORK/setting.cnf" "aesop- default" "" "$1"
-    OPENSSL_CONF=$WORK/setting.cnf "${OPENSSL[@]}" list -providers -provider aesop -provider default </dev/null 2>&1
+    OPENSSL_CONF=$WORK/setting.cnf openssl list -providers -provider aesop -provider default </dev/null 2>&1
 }
 
 accepted() { check "$VERSION: accepted: $1" load "$1"; }
@@ -123,25 +123,19 @@ settings() {
     done
 }
 
-# everything VERSION LIBCRYPTO RUN OPENSSL...
 everything() {
-    VERSION=$1 LIBCRYPTO=$2 RUN=$3 OPENSSL=("${@:4}")
     who_serves
     bytes_agree
     silence
     settings
 }
 
-everything "$(openssl version | sed 's/^OpenSSL \([0-9]*\.[0-9]*\).*/\1/')" "$(system_libcrypto)" "" openssl
-for version in 3.5 3.6 4.0; do
-    folder=
-    for place in "$BUILD" "$ROOT/build"; do
-        [ ! -x "$place/openssl/$version/run" ] || { folder=$place/openssl/$version && break; }
-    done
-    if [ -z "$folder" ]; then
-        skip "OpenSSL $version" "not unpacked: scripts/openssl-versions.sh $version"
-        continue
+everything
+for release in 3.5 3.6 4.0; do
+    if use_openssl $release; then
+        everything
+    else
+        skip "OpenSSL $release" "not unpacked: scripts/openssl-versions.sh $release"
     fi
-    everything "$version" "$(find -L "$folder" -name 'libcrypto.so.[0-9]*' | head -n 1)" "$folder/run" "$folder/openssl"
 done
 finish
