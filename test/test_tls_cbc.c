@@ -301,14 +301,13 @@ static void test_garbage(void)
                 }
                 support_random_bytes(&random, plain, len);
                 check_open(&versions[v], mac_lens[m], plain, len);
-                /* the longest padding that the record has room for, with MAC and without, and one byte more */
-                for (size_t n = 0; n < 3 && len > versions[v].explicit_iv; n++) {
-                    size_t pad = len - versions[v].explicit_iv - (n == 0 && len > MAC_MAX + BLOCK ? mac_lens[m] : 0);
+                /* the longest padding that the record has room for, without its MAC and with it, and one byte more */
+                for (unsigned n = 0; n < 4 && len > MAC_MAX + BLOCK; n++) {
+                    size_t pad = len - versions[v].explicit_iv - (n & 1 ? mac_lens[m] : 0) + (n >> 1);
 
-                    pad += n == 2;
-                    if (pad > 256)
+                    if (pad > 256 || pad > len)
                         continue;
-                    memset(plain + len - (pad < len ? pad : len), (int)(pad - 1), pad < len ? pad : len);
+                    memset(plain + len - pad, (int)(pad - 1), pad);
                     check_open(&versions[v], mac_lens[m], plain, len);
                 }
             }
