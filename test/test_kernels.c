@@ -74,6 +74,19 @@ static int suite_close(void)
     return 0;
 }
 
+/* That set for runs of any length. */
+static struct aesop_dispatch alone(const struct aesop_kernels *k, size_t chunk)
+{
+    return (struct aesop_dispatch){ .kernels = k, .narrow = k, .chunk = chunk };
+}
+
+/* That set, and any for short runs. */
+static struct aesop_dispatch mixed(const struct aesop_kernels *k, struct support_random *random)
+{
+    return (
+        struct aesop_dispatch){ .kernels = k, .narrow = sets[support_random_below(random, set_count)], .chunk = CHUNK };
+}
+
 /* ---- references ---- */
 
 static size_t key_index(size_t key_bytes)
@@ -134,11 +147,10 @@ static void plain_ctr(const struct aesop_kernels *k, const struct aesop_aes_key 
 }
 
 /* A whole message through chunk.h. */
-static void gcm_message(const struct aesop_kernels *k, size_t chunk, size_t key_bytes, const unsigned char *iv,
-                        size_t iv_len, const unsigned char *aad, size_t aad_len, unsigned char *out,
-                        const unsigned char *in, size_t len, unsigned char tag[16], int enc)
+static void gcm_message(struct aesop_dispatch d, size_t key_bytes, const unsigned char *iv, size_t iv_len,
+                        const unsigned char *aad, size_t aad_len, unsigned char *out, const unsigned char *in,
+                        size_t len, unsigned char tag[16], int enc)
 {
-    const struct aesop_dispatch d = { .kernels = k, .chunk = chunk };
     struct aesop_gcm gcm;
 
     aesop_gcm_set_key(&d, &gcm, material.key, key_bytes);
@@ -274,7 +286,7 @@ static void test_gcm_specification(void)
     unsigned char key[32], iv[64], aad[32], text[64], cipher[64], tag[16], out[64], got[16];
 
     for (size_t s = 0; s < set_count; s++) {
-        const struct aesop_dispatch d = { .kernels = sets[s], .chunk = CHUNK };
+        const struct aesop_dispatch d = alone(sets[s], CHUNK);
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             struct aesop_gcm gcm;
@@ -324,12 +336,13 @@ static void test_across(void)
         for (size_t a = 0; a < set_count; a++) {
             size_t b = support_random_below(&random, set_count);
 
-            gcm_message(sets[a], CHUNK, key_bytes, material.iv, iv_len, material.aad, aad_len, got, material.text, len,
-                        tag, 1);
+            gcm_message(mixed(sets[a], &random), key_bytes, material.iv, iv_len, material.aad, aad_len, got,
+                        material.text, len, tag, 1);
             CHECK(memcmp(got, want, len) == 0 && memcmp(tag, want_tag, 16) == 0,
                   "%s encrypts otherwise than default: round %d, key %zu, iv %zu, aad %zu, text %zu", sets[a]->name,
                   round, key_bytes, iv_len, aad_len, len);
-            gcm_message(sets[b], CHUNK, key_bytes, material.iv, iv_len, material.aad, aad_len, got, got, len, tag, 0);
+            gcm_message(mixed(sets[b], &random), key_bytes, material.iv, iv_len, material.aad, aad_len, got, got, len,
+                        tag, 0);
             CHECK(memcmp(got, material.text, len) == 0 && memcmp(tag, want_tag, 16) == 0,
                   "%s decrypts otherwise than %s encrypted: round %d, key %zu, iv %zu, aad %zu, text %zu",
                   sets[b]->name, sets[a]->name, round, key_bytes, iv_len, aad_len, len);
@@ -339,8 +352,8 @@ static void test_across(void)
         default_cbc(key_bytes, want, len);
         for (size_t a = 0; a < set_count; a++) {
             size_t b = support_random_below(&random, set_count);
-            const struct aesop_dispatch da = { .kernels = sets[a], .chunk = CHUNK };
-            const struct aesop_dispatch db = { .kernels = sets[b], .chunk = CHUNK };
+            const struct aesop_dispatch da = alone(sets[a], CHUNK);
+            const struct aesop_dispatch db = alone(sets[b], CHUNK);
 
             memcpy(iv, material.iv, 16);
             sets[a]->aes_expand_enc(&aes, material.key, key_bytes);
@@ -436,12 +449,12 @@ static void test_guarded_gcm(void)
                 if (len > 1100 && !support_long() && (len + s) % LAYOUTS != (size_t)layout)
                     continue;
                 out = prepare(layout, material.text, len, &in);
-                gcm_message(sets[s], CHUNK, key_bytes, material.iv, 12, NULL, 0, out, in, len, tag, 1);
+                gcm_message(alone(sets[s], CHUNK), key_bytes, material.iv, 12, NULL, 0, out, in, len, tag, 1);
                 check_piece("encryption", sets[s]->name, layout, len, out, want);
                 CHECK(memcmp(tag, want_tag, 16) == 0, "%s: tag, %zu bytes, layout %d", sets[s]->name, len, layout);
 
                 out = prepare(layout, want, len, &in);
-                gcm_message(sets[s], CHUNK, key_bytes, material.iv, 12, NULL, 0, out, in, len, tag, 0);
+                gcm_message(alone(sets[s], CHUNK), key_bytes, material.iv, 12, NULL, 0, out, in, len, tag, 0);
                 check_piece("decryption", sets[s]->name, layout, len, out, material.text);
                 CHECK(memcmp(tag, want_tag, 16) == 0, "%s: tag, %zu bytes, layout %d", sets[s]->name, len, layout);
             }
@@ -459,7 +472,7 @@ static void test_guarded_aad(void)
         for (size_t s = 0; s < set_count; s++) {
             for (int layout = 0; layout < 2; layout++) {
                 prepare(layout, material.aad, len, &in);
-                gcm_message(sets[s], CHUNK, key_bytes, material.iv, 12, in, len, NULL, NULL, 0, tag, 1);
+                gcm_message(alone(sets[s], CHUNK), key_bytes, material.iv, 12, in, len, NULL, NULL, 0, tag, 1);
                 CHECK(memcmp(tag, want_tag, 16) == 0, "%s: %zu bytes of associated data, layout %d", sets[s]->name, len,
                       layout);
             }
@@ -476,7 +489,7 @@ static void test_guarded_key_and_iv(void)
 
         default_gcm(key_bytes, material.iv, iv_len, 0, want, sizeof want, want_tag);
         for (size_t s = 0; s < set_count; s++) {
-            const struct aesop_dispatch d = { .kernels = sets[s], .chunk = CHUNK };
+            const struct aesop_dispatch d = alone(sets[s], CHUNK);
 
             for (int at_end = 0; at_end < 2; at_end++) {
                 unsigned char *key = piece(&regions.in, key_bytes, at_end);
@@ -544,7 +557,7 @@ static void test_alignments(void)
                 unsigned char *in = regions.in.data + at % 64, *out = regions.out.data + at / 64;
 
                 memcpy(in, material.text, len);
-                gcm_message(sets[s], CHUNK, 16, material.iv, 12, NULL, 0, out, in, len, tag, 1);
+                gcm_message(alone(sets[s], CHUNK), 16, material.iv, 12, NULL, 0, out, in, len, tag, 1);
                 CHECK(memcmp(out, want, len) == 0 && memcmp(tag, want_tag, 16) == 0, "%s: %zu bytes, %zu to %zu",
                       sets[s]->name, len, at % 64, at / 64);
                 memcpy(in, cbc, len);
@@ -569,7 +582,7 @@ static void test_overlaps(void)
     default_gcm(16, material.iv, 12, 0, want, LEN, want_tag);
     default_cbc(16, cbc, LEN);
     for (size_t s = 0; s < set_count; s++) {
-        const struct aesop_dispatch d = { .kernels = sets[s], .chunk = CHUNK };
+        const struct aesop_dispatch d = alone(sets[s], CHUNK);
 
         sets[s]->aes_expand_enc(&enc, material.key, 16);
         sets[s]->aes_expand_dec(&dec, material.key, 16);
@@ -577,11 +590,11 @@ static void test_overlaps(void)
             unsigned char *in = room + 600, *out = in + distances[i], tag[16];
 
             memcpy(in, material.text, LEN);
-            gcm_message(sets[s], CHUNK, 16, material.iv, 12, NULL, 0, out, in, LEN, tag, 1);
+            gcm_message(alone(sets[s], CHUNK), 16, material.iv, 12, NULL, 0, out, in, LEN, tag, 1);
             CHECK(memcmp(out, want, LEN) == 0 && memcmp(tag, want_tag, 16) == 0, "%s: output %d bytes on",
                   sets[s]->name, distances[i]);
             memcpy(in, want, LEN);
-            gcm_message(sets[s], CHUNK, 16, material.iv, 12, NULL, 0, out, in, LEN, tag, 0);
+            gcm_message(alone(sets[s], CHUNK), 16, material.iv, 12, NULL, 0, out, in, LEN, tag, 0);
             CHECK(memcmp(out, material.text, LEN) == 0 && memcmp(tag, want_tag, 16) == 0,
                   "%s: decryption, output %d bytes on", sets[s]->name, distances[i]);
             memcpy(in, material.text, LEN);
@@ -610,7 +623,7 @@ static uint32_t get_counter32(const unsigned char counter[16])
     return (uint32_t)counter[12] << 24 | (uint32_t)counter[13] << 16 | (uint32_t)counter[14] << 8 | counter[15];
 }
 
-/* Every way in which a byte of the counter overflows within a run, up to the wrap right behind its last block. */
+/* Every way in which a byte of the counter overflows within a run, and its 32 bits (SP 800-38D, 6.5). */
 static void test_counter_carries(void)
 {
     static unsigned char want[64 * 1024], got[64 * 1024];
@@ -627,8 +640,8 @@ static void test_counter_carries(void)
         k->aes_expand_enc(&aes, material.key, 16);
         for (size_t e = 0; e < sizeof ends / sizeof *ends; e++) {
             for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
-                /* The run ends this many blocks behind the carry; none behind the wrap. */
-                for (uint32_t behind = 0; behind <= (ends[e] == 0 ? 0 : blocks[b]); behind += 1 + behind / 3) {
+                /* The run ends this many blocks behind the carry. */
+                for (uint32_t behind = 0; behind <= blocks[b]; behind += 1 + behind / 3) {
                     size_t len = blocks[b] * 16;
                     uint32_t first = ends[e] + behind - (uint32_t)blocks[b];
                     struct aesop_gcm_state state = { .ghash = { 0 } };
@@ -653,14 +666,14 @@ static void test_counter_carries(void)
     }
 }
 
-/* Above the kernels the wrap of the 32 bits is nothing special (SP 800-38D, 6.5), wherever in a message it comes. */
+/* Above the kernels the wrap of the 32 bits is nothing special, wherever in a message it comes. */
 static void test_counter_wraps(void)
 {
     enum { BEFORE_MAX = 70 };
     static unsigned char want[16 * 1024], got[16 * 1024];
 
     for (size_t s = 0; s < set_count; s++) {
-        const struct aesop_dispatch d = { .kernels = sets[s], .chunk = CHUNK };
+        const struct aesop_dispatch d = alone(sets[s], CHUNK);
         struct aesop_gcm gcm;
         struct aesop_aes_key aes;
 
@@ -695,14 +708,14 @@ static void test_runs(void)
     default_gcm(16, material.iv, 12, AAD_MAX, want, TEXT_MAX, want_tag);
     for (size_t s = 0; s < set_count; s++) {
         for (size_t c = 0; c < sizeof chunks / sizeof *chunks; c++) {
-            const struct aesop_dispatch d = { .kernels = sets[s], .chunk = chunks[c] };
-
             for (int round = 0; round < (support_long() ? 2000 : 60); round++) {
                 size_t most = (size_t)1 << (1 + support_random_below(&random, 15));
                 int enc = round % 2;
                 const unsigned char *in = enc ? material.text : want;
+                struct aesop_dispatch d = mixed(sets[s], &random);
                 struct aesop_gcm gcm;
 
+                d.chunk = chunks[c];
                 aesop_gcm_set_key(&d, &gcm, material.key, 16);
                 aesop_gcm_start(&d, &gcm, material.iv, 12);
                 for (size_t at = 0, n; at < AAD_MAX; at += n) {
@@ -752,7 +765,7 @@ static void test_limits(void)
     unsigned char out[64], before[64];
 
     for (size_t s = 0; s < set_count; s++) {
-        const struct aesop_dispatch d = { .kernels = sets[s], .chunk = CHUNK };
+        const struct aesop_dispatch d = alone(sets[s], CHUNK);
         struct aesop_gcm gcm, copy;
 
         for (int enc = 0; enc < 2; enc++) {
@@ -1055,6 +1068,43 @@ static void test_broken_sets(void)
     }
 }
 
+/* Short runs go to the narrow set where it is sound; no set is used that is not. */
+static void test_narrow(void)
+{
+    struct aesop_kernels wide, narrow;
+    struct aesop_dispatch d;
+
+    if (set_count == 0)
+        return;
+    sound = sets[set_count - 1];
+    for (int wide_broken = 0; wide_broken < 2; wide_broken++) {
+        for (int narrow_broken = 0; narrow_broken < 2; narrow_broken++) {
+            const struct aesop_kernel_choice choices[] = { { &wide, 0 }, { &narrow, 0 }, { NULL, 0 } };
+            const struct aesop_kernels *serves = !wide_broken ? &wide : !narrow_broken ? &narrow : NULL;
+            int failed = 0, ok;
+
+            wide = narrow = *sound;
+            wide.name = "vaes512";
+            narrow.name = "aesni";
+            if (wide_broken)
+                wide.gcm_enc = broken_gcm_enc;
+            if (narrow_broken)
+                narrow.gcm_tag = broken_gcm_tag;
+            ok = aesop_dispatch_choose(&d, choices, 0, NULL, count_failed, &failed);
+            CU_ASSERT_EQUAL(ok, serves != NULL);
+            CU_ASSERT_PTR_EQUAL(d.kernels, serves);
+            CU_ASSERT_PTR_EQUAL(d.narrow, narrow_broken ? serves : &narrow);
+            CU_ASSERT_EQUAL(failed, wide_broken + narrow_broken);
+
+            /* Forced: that set or none. */
+            ok = aesop_dispatch_choose(&d, choices, 0, "vaes512", count_failed, &failed);
+            CU_ASSERT_EQUAL(ok, !wide_broken);
+            CU_ASSERT_PTR_EQUAL(d.kernels, wide_broken ? NULL : &wide);
+            CU_ASSERT_PTR_EQUAL(d.narrow, wide_broken ? NULL : narrow_broken ? &wide : &narrow);
+        }
+    }
+}
+
 /* ---- what is left behind ---- */
 
 /*
@@ -1090,7 +1140,7 @@ static void work_schedules(struct work *w)
 
 static void work_gcm(struct work *w)
 {
-    const struct aesop_dispatch d = { .kernels = w->k, .chunk = CHUNK };
+    const struct aesop_dispatch d = alone(w->k, CHUNK);
     unsigned char iv[32] = { 1 }, tag[16];
 
     aesop_gcm_set_key(&d, &w->gcm, w->key, w->key_bytes);
@@ -1105,7 +1155,7 @@ static void work_gcm(struct work *w)
 
 static void work_cbc(struct work *w)
 {
-    const struct aesop_dispatch d = { .kernels = w->k, .chunk = CHUNK };
+    const struct aesop_dispatch d = alone(w->k, CHUNK);
     unsigned char iv[16] = { 1 };
 
     aesop_cbc_encrypt(&d, &w->enc, w->text, w->text, w->len / 16 * 16, iv);
@@ -1437,6 +1487,7 @@ int main(int argc, char **argv)
     static CU_TestInfo choice[] = { { "by features and name", test_choice_by_features },
                                     { "on this CPU", test_choice_here },
                                     { "broken sets", test_broken_sets },
+                                    { "the set for short runs", test_narrow },
                                     CU_TEST_INFO_NULL };
     static CU_TestInfo leftovers[] = { { "the stack", test_stack },
                                        { "upper halves of registers", test_upper_halves },
