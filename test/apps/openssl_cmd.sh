@@ -97,31 +97,29 @@ for CIPHER in aes-128-cbc aes-192-cbc aes-256-cbc; do
     same_refusal "enc -d -$CIPHER of an empty file" openssl enc -d -$CIPHER -K "$(key_for $CIPHER)" -iv $IV -in empty
 done
 for bits in 128 192 256; do
-    same_refusal "enc refuses aes-$bits-gcm" openssl enc -aes-$bits-gcm -K "$(key_for $bits)" -iv $IV -in plain -out made
+    same_refusal "enc refuses aes-$bits-gcm" \
+        openssl enc -aes-$bits-gcm -K "$(key_for $bits)" -iv $IV -in plain -out made
 done
 
 # ---------------------------------------------------------------------------------------------- certificates
-theirs openssl req -x509 -newkey rsa:2048 -nodes -keyout rsa.key -out rsa.crt -subj /CN=localhost -days 2 \
-    -addext subjectAltName=DNS:localhost 2>/dev/null
+certificate rsa.key rsa.crt
 theirs openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out ec.key 2>/dev/null
 theirs openssl req -x509 -key ec.key -out ec.crt -subj /CN=ec -days 2
 
 # ---------------------------------------------------------------------------------------------- cms, smime
-cms_write() { $1 openssl cms -encrypt -binary -"$CIPHER" -in "$2" -outform DER -out made "$RECIPIENT.crt"; }
-cms_read() { $1 openssl cms -decrypt -binary -inform DER -in made -inkey "$RECIPIENT.key" -recip "$RECIPIENT.crt" -out back; }
-cms_write_stream() {
-    $1 openssl cms -encrypt -binary -stream -"$CIPHER" -in "$2" -outform DER -out made "$RECIPIENT.crt"
-}
-cms_write_password() { $1 openssl cms -encrypt -binary -"$CIPHER" -pwri_password correct -in "$2" -outform DER -out made; }
-cms_read_password() { $1 openssl cms -decrypt -binary -inform DER -in made -pwri_password correct -out back; }
-cms_write_secret() {
-    $1 openssl cms -encrypt -binary -"$CIPHER" -secretkey "$(key_for 256)" -secretkeyid 01 -in "$2" -outform DER -out made
-}
-cms_read_secret() {
-    $1 openssl cms -decrypt -binary -inform DER -in made -secretkey "$(key_for 256)" -secretkeyid 01 -out back
-}
-smime_write() { $1 openssl smime -encrypt -binary -"$CIPHER" -in "$2" -outform DER -out made rsa.crt; }
-smime_read() { $1 openssl smime -decrypt -binary -inform DER -in made -inkey rsa.key -recip rsa.crt -out back; }
+# seal SIDE COMMAND FILE FOR..., unseal SIDE COMMAND FOR...: FOR is a certificate, a password or a secret key.
+SECRET=(-secretkey "$(key_for 256)" -secretkeyid 01)
+seal() { "$1" openssl "$2" -encrypt -binary -"$CIPHER" -in "$3" -outform DER -out made "${@:4}"; }
+unseal() { "$1" openssl "$2" -decrypt -binary -inform DER -in made -out back "${@:3}"; }
+cms_write() { seal $1 cms "$2" "$RECIPIENT.crt"; }
+cms_write_stream() { seal $1 cms "$2" -stream "$RECIPIENT.crt"; }
+cms_read() { unseal $1 cms -inkey "$RECIPIENT.key" -recip "$RECIPIENT.crt"; }
+cms_write_password() { seal $1 cms "$2" -pwri_password correct; }
+cms_read_password() { unseal $1 cms -pwri_password correct; }
+cms_write_secret() { seal $1 cms "$2" "${SECRET[@]}"; }
+cms_read_secret() { unseal $1 cms "${SECRET[@]}"; }
+smime_write() { seal $1 smime "$2" rsa.crt; }
+smime_read() { unseal $1 smime -inkey rsa.key -recip rsa.crt; }
 
 # flip FILE: inverts the last byte.
 flip() {
@@ -142,7 +140,7 @@ for CIPHER in aes-128-cbc aes-192-cbc aes-256-cbc aes-128-gcm aes-192-gcm aes-25
     both_ways "cms -$CIPHER, empty content" cms_write cms_read plain.0
 
     # 4095 bytes and PKCS#7: with the last ciphertext byte inverted the padding is broken for certain.
-    theirs openssl cms -encrypt -binary -$CIPHER -in plain.4095 -outform DER -out made rsa.crt
+    cms_write theirs plain.4095
     flip made
     same_refusal "cms -$CIPHER with its last byte changed" \
         openssl cms -decrypt -binary -inform DER -in flipped -inkey rsa.key -recip rsa.crt -out back
@@ -151,14 +149,15 @@ for CIPHER in aes-128-cbc aes-192-cbc aes-256-cbc aes-128-gcm aes-192-gcm aes-25
     case $CIPHER in *-cbc)
         both_ways "cms -$CIPHER with a password" cms_write_password cms_read_password plain.4095
         both_ways "smime -$CIPHER" smime_write smime_read
-        theirs openssl cms -encrypt -binary -$CIPHER -pwri_password correct -in plain.17 -outform DER -out made
+        cms_write_password theirs plain.17
         same_refusal "cms -$CIPHER with the wrong password" \
             openssl cms -decrypt -binary -inform DER -in made -pwri_password wrong -out back
         ;;
     esac
 done
-check "cms writes AuthEnvelopedData for GCM" eval 'ours openssl cms -encrypt -binary -aes-128-gcm -in plain -outform DER rsa.crt |
-    ours openssl cms -cmsout -print -inform DER -noout | grep id-smime-ct-authEnvelopedData'
+CIPHER=aes-128-gcm cms_write ours plain
+contains "cms writes AuthEnvelopedData for GCM" id-smime-ct-authEnvelopedData \
+    "$(theirs openssl cms -cmsout -print -inform DER -in made -noout)"
 
 # ---------------------------------------------------------------------------------------------- pkcs12, pkcs8, PEM
 cat rsa.crt rsa.key >bundle
@@ -180,11 +179,9 @@ ec_pem_read() { $1 openssl ec -passin pass:correct -in made | $1 openssl pkey -o
 for CIPHER in aes-128-cbc aes-192-cbc aes-256-cbc; do
     both_ways "pkcs12 with $CIPHER" p12_write p12_read bundle
     same_refusal "pkcs12 with $CIPHER, wrong password" openssl pkcs12 -in made -passin pass:wrong -nodes
+    theirs openssl pkcs12 -export -nomac -in bundle -keypbe $CIPHER -certpbe $CIPHER -passout pass:correct -out made
     same_refusal "pkcs12 with $CIPHER without a MAC, wrong password" \
-        openssl pkcs12 -in "$(
-            theirs openssl pkcs12 -export -nomac -in bundle -keypbe $CIPHER -certpbe $CIPHER -passout pass:correct -out nomac
-            echo nomac
-        )" -passin pass:wrong -nodes -nomacver
+        openssl pkcs12 -in made -passin pass:wrong -nodes -nomacver
     OPTIONS=()
     both_ways "pkcs8 -v2 $CIPHER" p8_write p8_read rsa.key
     same_refusal "pkcs8 -v2 $CIPHER, wrong password" openssl pkcs8 -passin pass:wrong -in made
@@ -195,8 +192,8 @@ for CIPHER in aes-128-cbc aes-192-cbc aes-256-cbc; do
     same_refusal "rsa -$CIPHER -traditional, wrong password" openssl rsa -passin pass:wrong -in made
     both_ways "ec -$CIPHER" ec_pem_write ec_pem_read ec.key
 done
-check "genpkey -aes-256-cbc is read by default" eval 'ours openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 \
-    -aes-256-cbc -pass pass:correct -out made && theirs openssl pkey -in made -passin pass:correct -noout'
+ours openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -aes-256-cbc -pass pass:correct -out made
+check "genpkey -aes-256-cbc is read by default" theirs openssl pkey -in made -passin pass:correct -noout
 
 # ---------------------------------------------------------------------------------------------- s_server, s_client
 # A download is a file that s_server -HTTP serves; an upload is s_client's standard input. Unix sockets need no port.
@@ -226,8 +223,8 @@ for server in $SIDES; do
             name="TLS ${suite##* }, $server serves, $client connects"
             # shellcheck disable=SC2086
             equal "$name: download" "$BIG" "$(printf 'GET /big HTTP/1.0\r\n\r\n' |
-                $client timeout 30 openssl s_client -quiet -unix "down.$server" $suite -CAfile rsa.crt -verify_return_error \
-                    2>client.log | digest)"
+                $client timeout 30 openssl s_client -quiet -unix "down.$server" $suite -CAfile rsa.crt \
+                    -verify_return_error 2>client.log | digest)"
             # shellcheck disable=SC2086
             serve received $server openssl s_server -unix up -unlink -naccept 1 -quiet -num_tickets 0 \
                 -key rsa.key -cert rsa.crt $suite <&9

@@ -6,11 +6,11 @@
 PYTHON=/usr/bin/python3 # not another one on the PATH: its libcrypto may be its own
 needs openssl "$PYTHON"
 needs_module
-"$PYTHON" -c 'import cryptography, ssl' 2>/dev/null || missing "$PYTHON has no module cryptography (python3-cryptography)"
+"$PYTHON" -c 'import cryptography, ssl' 2>/dev/null ||
+    missing "$PYTHON has no module cryptography (python3-cryptography)"
 export PYTHONDONTWRITEBYTECODE=1
 
-theirs openssl req -x509 -newkey rsa:2048 -nodes -keyout "$WORK/key.pem" -out "$WORK/cert.pem" -subj /CN=localhost \
-    -addext subjectAltName=DNS:localhost -days 2 2>/dev/null
+certificate "$WORK/key.pem" "$WORK/cert.pem"
 
 # Python's cryptography loads default (and legacy) by itself, which changes whom 3.0 prefers among equals:
 # the second configuration has default first.

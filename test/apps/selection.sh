@@ -31,7 +31,8 @@ answers() {
 selects() {
     # shellcheck disable=SC2086
     equal "$VERSION $1: AES is served by $2, the rest by default" "$2 $2 $2 $2 default default " \
-        "$(answers "$1" cipher=AES-128-GCM cipher=id-aes256-GCM cipher=2.16.840.1.101.3.4.1.2 implicit=aes-192-cbc $OTHERS)"
+        "$(answers "$1" cipher=AES-128-GCM cipher=id-aes256-GCM cipher=2.16.840.1.101.3.4.1.2 implicit=aes-192-cbc \
+            $OTHERS)"
     equal "$VERSION $1: the implicit fetch of GCM is served by $2" "$2 " "$(answers "$1" implicit=id-aes128-GCM)"
 }
 

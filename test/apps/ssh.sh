@@ -39,14 +39,20 @@ Ciphers $(tr ' ' , <<<"$CIPHERS")
 AcceptEnv none
 KexAlgorithms curve25519-sha256
 CONF
+cat >ssh_config <<CONF
+IdentityFile $WORK/user_key
+IdentitiesOnly yes
+BatchMode yes
+StrictHostKeyChecking no
+UserKnownHostsFile /dev/null
+GlobalKnownHostsFile /dev/null
+CONF
 
 # remote CLIENT CIPHER COMMAND...
 remote() {
     local client=$1 cipher=$2
     shift 2
-    $client timeout 60 ssh -F none -p "$PORT" -i user_key -o IdentitiesOnly=yes -o BatchMode=yes -o StrictHostKeyChecking=no \
-        -o UserKnownHostsFile=/dev/null -o GlobalKnownHostsFile=/dev/null -o LogLevel=ERROR -v -c "$cipher" "$USER@127.0.0.1" "$@" \
-        2>ssh.log
+    $client timeout 60 ssh -F ssh_config -p "$PORT" -v -c "$cipher" "$USER@127.0.0.1" "$@" 2>ssh.log
 }
 
 for server in $SIDES; do
@@ -90,8 +96,9 @@ for writer in $SIDES; do
             rm -f locked*
             options=(-m "$form")
             [ $form != OPENSSH ] || options=(-Z aes256-gcm@openssh.com)
-            check "ssh-keygen, $form key of $writer read by $reader" eval "$writer ssh-keygen -q -t ecdsa ${options[*]} -N correct -f locked &&
-                [ \"\$($reader ssh-keygen -y -P correct -f locked | cut -d' ' -f2)\" = \"\$(cut -d' ' -f2 locked.pub)\" ]"
+            $writer ssh-keygen -q -t ecdsa "${options[@]}" -N correct -f locked
+            equal "ssh-keygen, $form key of $writer read by $reader" "$(cut -d' ' -f2 locked.pub)" \
+                "$($reader ssh-keygen -y -P correct -f locked | cut -d' ' -f2)"
             refused "ssh-keygen, $form key of $writer, wrong password, $reader" $reader ssh-keygen -y -P wrong -f locked
         done
     done
