@@ -13,6 +13,16 @@
 
 #include "ciphers/kernels.h"
 
+/* Before a loop of few rounds: without it, what is meant for registers goes through memory, 7 times slower. */
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* Makes the compiler forget what it has read through a pointer. Costs no instruction. */
+#define BLOCK_FORGET(p) __asm__("" : "+r"(p))
+
 #define VEC_INLINE static inline __attribute__((always_inline)) VEC_TARGET
 
 VEC_INLINE __m128i block_load(const void *p)
@@ -96,7 +106,7 @@ VEC_INLINE __m128i block_swap_halves(__m128i b)
 /* All rounds of AES but the first key and the last round. Keys come from memory, never by way of the stack. */
 VEC_INLINE __m128i block_encrypt_middle(const struct aesop_aes_key *key, __m128i b)
 {
-#pragma GCC unroll 9
+UNROLL
     for (uint32_t r = 1; r < 10; r++)
         b = _mm_aesenc_si128(b, block_round_key(key, r));
     for (uint32_t r = 10; r < key->rounds; r++)

@@ -13,21 +13,21 @@ VEC_INLINE void cbc_dec_rounds(const struct aesop_aes_key *key, vec s[], const i
 {
     const vec whitening = vec_round_key(key, 0);
 
-#pragma GCC unroll 8
+UNROLL
     for (int i = 0; i < n; i++)
         s[i] = vec_xor(s[i], whitening);
-#pragma GCC unroll 9
+UNROLL
     for (uint32_t r = 1; r < 10; r++) {
         const vec k = vec_round_key(key, r);
 
-#pragma GCC unroll 8
+UNROLL
         for (int i = 0; i < n; i++)
             s[i] = vec_aesdec(s[i], k);
     }
     for (uint32_t r = 10; r < key->rounds; r++) {
         const vec k = vec_round_key(key, r);
 
-#pragma GCC unroll 8
+UNROLL
         for (int i = 0; i < n; i++)
             s[i] = vec_aesdec(s[i], k);
     }
@@ -43,14 +43,14 @@ VEC_INLINE __m128i cbc_dec_some(const struct aesop_aes_key *key, uint8_t *out, c
     const vec last_key = vec_round_key(key, key->rounds);
     vec s[4], chain[4];
 
-#pragma GCC unroll 4
+UNROLL
     for (int i = 0; i < n; i++) {
         s[i] = i < n - 1 ? vec_load(in + i * VEC_BYTES) : vec_load_some(in + i * VEC_BYTES, last_bytes);
         chain[i] = vec_xor(last_key, vec_shift_in(previous, s[i]));
         previous = i < n - 1 ? vec_last_block(s[i]) : vec_pick_block(s[i], last_bytes / 16 - 1);
     }
     cbc_dec_rounds(key, s, n);
-#pragma GCC unroll 4
+UNROLL
     for (int i = 0; i < n; i++) {
         s[i] = vec_aesdeclast(s[i], chain[i]);
         if (i < n - 1)
@@ -69,7 +69,7 @@ static VEC_TARGET void KERNEL(cbc_dec)(const struct aesop_aes_key *key, uint8_t 
     for (; len >= CBC_BATCH * VEC_BYTES; len -= CBC_BATCH * VEC_BYTES) {
         vec s[CBC_BATCH];
 
-#pragma GCC unroll 8
+UNROLL
         for (int i = 0; i < CBC_BATCH; i++)
             s[i] = vec_load(in + i * VEC_BYTES);
         const vec first_chain = vec_shift_in(previous, s[0]);
@@ -79,7 +79,7 @@ static VEC_TARGET void KERNEL(cbc_dec)(const struct aesop_aes_key *key, uint8_t 
 
         /* The ciphertext in front of each vector is read anew, to save registers: last vector first, since out may be in. */
         const vec last_key = vec_round_key(key, key->rounds);
-#pragma GCC unroll 8
+UNROLL
         for (int i = CBC_BATCH - 1; i > 0; i--) {
             const vec chain = vec_load(in + i * VEC_BYTES - 16);
 

@@ -106,7 +106,7 @@ VEC_INLINE void counters_take(struct counters *c, vec taken[], const int n)
         /* The lowest byte does not overflow: big-endian counters can be added to as they are. */
         const vec step = vec_each_block(_mm_set_epi32(VEC_BLOCKS << 24, 0, 0, 0));
 
-#pragma GCC unroll 8
+UNROLL
         for (int i = 0; i < n; i++) {
             taken[i] = c->next;
             c->next = vec_add32(c->next, step);
@@ -115,7 +115,7 @@ VEC_INLINE void counters_take(struct counters *c, vec taken[], const int n)
         const vec step = vec_each_block(_mm_set_epi32(0, 0, 0, VEC_BLOCKS));
         vec counter = vec_reverse(c->next);
 
-#pragma GCC unroll 8
+UNROLL
         for (int i = 0; i < n; i++) {
             taken[i] = vec_reverse(counter);
             counter = vec_add32(counter, step);
@@ -137,7 +137,7 @@ VEC_INLINE void aes_enc_round(const struct aesop_aes_key *key, uint32_t round, v
 {
     const vec k = vec_round_key(key, round);
 
-#pragma GCC unroll 8
+UNROLL
     for (int i = 0; i < n; i++)
         s[i] = vec_aesenc(s[i], k);
 }
@@ -146,32 +146,45 @@ VEC_INLINE void aes_enc_first_key(const struct aesop_aes_key *key, vec s[], cons
 {
     const vec k = vec_round_key(key, 0);
 
-#pragma GCC unroll 8
+UNROLL
     for (int i = 0; i < n; i++)
         s[i] = vec_xor(s[i], k);
 }
 
-/* GHASH of vectors i and i + 1 of a batch, added to the sum; x, the state so far, joins the first block. */
-VEC_INLINE void ghash_batch_pair(struct ghash_sum *sum, const struct aesop_gcm_key *key, const uint8_t *in, const int i,
+/* GHASH of VEC_GHASH_STEP vectors of a batch from i on, added to the sum; x, the state so far, joins the first block. */
+VEC_INLINE void ghash_batch_step(struct ghash_sum *sum, const struct aesop_gcm_key *key, const uint8_t *in, const int i,
                                  __m128i x)
 {
-    const uint32_t blocks_left = (uint32_t)(GCM_BATCH - i) * VEC_BLOCKS;
-    vec data = vec_reverse(vec_load(in + i * VEC_BYTES));
-    struct ghash_sum first, second;
+    struct ghash_sum products[VEC_GHASH_STEP];
 
-    if (i == 0)
-        data = vec_xor(data, vec_first_block(x));
-    ghash_mul(&first, data, POWERS(key, blocks_left));
-    ghash_mul(&second, vec_reverse(vec_load(in + (i + 1) * VEC_BYTES)), POWERS(key, blocks_left - VEC_BLOCKS));
-    if (i == 0) {
-        sum->low = vec_xor(first.low, second.low);
-        sum->high = vec_xor(first.high, second.high);
-        sum->middle = vec_xor(first.middle, second.middle);
-    } else {
-        sum->low = vec_xor3(sum->low, first.low, second.low);
-        sum->high = vec_xor3(sum->high, first.high, second.high);
-        sum->middle = vec_xor3(sum->middle, first.middle, second.middle);
+    UNROLL
+    for (int j = 0; j < VEC_GHASH_STEP; j++) {
+        vec data = vec_reverse(vec_load(in + (i + j) * VEC_BYTES));
+
+        if (i + j == 0)
+            data = vec_xor(data, vec_first_block(x));
+        ghash_mul(&products[j], data, POWERS(key, (uint32_t)(GCM_BATCH - i - j) * VEC_BLOCKS));
     }
+    if (i == 0)
+        *sum = products[0];
+    if (i == 0 && VEC_GHASH_STEP == 2) {
+        sum->low = vec_xor(sum->low, products[1].low);
+        sum->high = vec_xor(sum->high, products[1].high);
+        sum->middle = vec_xor(sum->middle, products[1].middle);
+    }
+    if (i > 0 && VEC_GHASH_STEP == 1) {
+        sum->low = vec_xor(sum->low, products[0].low);
+        sum->high = vec_xor(sum->high, products[0].high);
+        sum->middle = vec_xor(sum->middle, products[0].middle);
+    }
+    if (i > 0 && VEC_GHASH_STEP == 2) {
+        sum->low = vec_xor3(sum->low, products[0].low, products[1].low);
+        sum->high = vec_xor3(sum->high, products[0].high, products[1].high);
+        sum->middle = vec_xor3(sum->middle, products[0].middle, products[1].middle);
+    }
+    vec_settle(sum->low);
+    vec_settle(sum->high);
+    vec_settle(sum->middle);
 }
 
 /* GHASH of one batch. */
@@ -179,42 +192,42 @@ VEC_INLINE __m128i ghash_batch(const struct aesop_gcm_key *key, const uint8_t *i
 {
     struct ghash_sum sum;
 
-#pragma GCC unroll 4
-    for (int i = 0; i < GCM_BATCH; i += 2)
-        ghash_batch_pair(&sum, key, in, i, x);
+UNROLL
+    for (int i = 0; i < GCM_BATCH; i += VEC_GHASH_STEP)
+        ghash_batch_step(&sum, key, in, i, x);
     return vec_sum_blocks(ghash_reduce(&sum));
 }
 
 /*
- * CTR of one batch, with GHASH of the batch at `hashed` (NULL for none) woven between the rounds, so that the units for AES
+ * CTR of one batch, with GHASH of the batch at `hashed` (if `hashing`) woven between the rounds, so that the units for AES
  * and for multiplication are both kept busy. Returns the new GHASH state.
  */
 VEC_INLINE __m128i gcm_batch(const struct aesop_gcm_key *key, struct counters *c, uint8_t *out, const uint8_t *in,
-                             const uint8_t *hashed, __m128i x)
+                             const int hashing, const uint8_t *hashed, __m128i x)
 {
     struct ghash_sum sum;
     vec s[GCM_BATCH];
 
     counters_take(c, s, GCM_BATCH);
     aes_enc_first_key(&key->aes, s, GCM_BATCH);
-#pragma GCC unroll 4
-    for (uint32_t r = 1; r < 9; r += 2) {
-        aes_enc_round(&key->aes, r, s, GCM_BATCH);
-        if (hashed != NULL)
-            ghash_batch_pair(&sum, key, hashed, (int)r - 1, x);
-        aes_enc_round(&key->aes, r + 1, s, GCM_BATCH);
+UNROLL
+    for (int i = 0; i < GCM_BATCH; i++) {
+        aes_enc_round(&key->aes, (uint32_t)i + 1, s, GCM_BATCH);
+        if (hashing && i % VEC_GHASH_STEP == 0)
+            ghash_batch_step(&sum, key, hashed, i, x);
     }
     aes_enc_round(&key->aes, 9, s, GCM_BATCH);
     for (uint32_t r = 10; r < key->aes.rounds; r++)
         aes_enc_round(&key->aes, r, s, GCM_BATCH);
-    if (hashed != NULL)
+    if (hashing)
         x = vec_sum_blocks(ghash_reduce(&sum));
 
     const vec last_key = vec_round_key(&key->aes, key->aes.rounds);
-#pragma GCC unroll 8
+    BLOCK_FORGET(in); /* where GHASH has read it too, it comes from there again and not by way of the stack */
+UNROLL
     for (int i = 0; i < GCM_BATCH; i++)
         s[i] = vec_aesenclast(s[i], vec_xor(last_key, vec_load(in + i * VEC_BYTES)));
-#pragma GCC unroll 8
+UNROLL
     for (int i = 0; i < GCM_BATCH; i++)
         vec_store(out + i * VEC_BYTES, s[i]);
     return x;
@@ -252,14 +265,14 @@ VEC_INLINE void tail_crypt(struct gcm_tail *tail, const struct aesop_gcm_key *ke
 
     counters_take(c, s, n);
     aes_enc_first_key(&key->aes, s, n);
-#pragma GCC unroll 9
+UNROLL
     for (uint32_t r = 1; r < 10; r++)
         aes_enc_round(&key->aes, r, s, n);
     for (uint32_t r = 10; r < key->aes.rounds; r++)
         aes_enc_round(&key->aes, r, s, n);
 
     const vec last_key = vec_round_key(&key->aes, key->aes.rounds);
-#pragma GCC unroll 4
+UNROLL
     for (int i = 0; i < n - 1; i++) {
         const vec data = vec_load(in + i * VEC_BYTES);
         const vec result = vec_aesenclast(s[i], vec_xor(last_key, data));
@@ -286,13 +299,13 @@ VEC_INLINE void gcm_crypt(const struct aesop_gcm_key *key, struct aesop_gcm_stat
     counters_finish(&c, state, (len + 15) / 16);
     if (len >= GCM_BATCH_BYTES) {
         if (enc) { /* ciphertext can be hashed one batch behind */
-            gcm_batch(key, &c, out, in, NULL, x);
+            gcm_batch(key, &c, out, in, 0, NULL, x);
             in += GCM_BATCH_BYTES;
             out += GCM_BATCH_BYTES;
             len -= GCM_BATCH_BYTES;
         }
         for (; len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
-            x = gcm_batch(key, &c, out, in, enc ? out - GCM_BATCH_BYTES : in, x);
+            x = gcm_batch(key, &c, out, in, 1, enc ? out - GCM_BATCH_BYTES : in, x);
             in += GCM_BATCH_BYTES;
             out += GCM_BATCH_BYTES;
         }

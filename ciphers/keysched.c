@@ -34,7 +34,7 @@ VEC_INLINE void expand_128(struct aesop_aes_key *key, const uint8_t *user_key)
     __m128i k = block_load(user_key);
 
     block_store(key->round_keys[0], k);
-#pragma GCC unroll 10
+UNROLL
     for (int r = 1; r <= 10; r++) {
         k = chain_words(k, sub_word(k, rotated, rcon[r - 1]));
         block_store(key->round_keys[r], k);
@@ -65,7 +65,7 @@ VEC_INLINE void expand_256(struct aesop_aes_key *key, const uint8_t *user_key)
 
     block_store(key->round_keys[0], even);
     block_store(key->round_keys[1], odd);
-#pragma GCC unroll 7
+UNROLL
     for (int i = 0; i < 7; i++) {
         even = chain_words(even, sub_word(odd, rotated, 1 << i));
         block_store(key->round_keys[2 * i + 2], even);

@@ -16,8 +16,15 @@ static const uint8_t vec_mask_bytes[64] = {
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 };
 
+/*
+ * VEC_GHASH_STEP is how many products of GHASH are made before they are added to the sum: two where an instruction adds three
+ * operands, one where sixteen registers are all there is.
+ */
+
 #if VEC_BYTES == 16
 
+#define VEC_GHASH_STEP 1
+#define VEC_IN_REGISTER(v) "+x"(v)
 typedef __m128i vec;
 #define vec_load(p) _mm_loadu_si128((const __m128i *)(p))
 #define vec_store(p, v) _mm_storeu_si128((__m128i *)(p), v)
@@ -47,6 +54,8 @@ typedef __m128i vec;
 
 #elif VEC_BYTES == 32
 
+#define VEC_GHASH_STEP 1
+#define VEC_IN_REGISTER(v) "+x"(v)
 typedef __m256i vec;
 #define vec_load(p) _mm256_loadu_si256((const __m256i *)(p))
 #define vec_store(p, v) _mm256_storeu_si256((__m256i *)(p), v)
@@ -92,6 +101,8 @@ VEC_INLINE void vec_store_some(uint8_t *p, vec v, size_t n)
 
 #elif VEC_BYTES == 64
 
+#define VEC_GHASH_STEP 2
+#define VEC_IN_REGISTER(v) "+v"(v)
 typedef __m512i vec;
 #define vec_load(p) _mm512_loadu_si512(p)
 #define vec_store(p, v) _mm512_storeu_si512(p, v)
@@ -134,6 +145,12 @@ VEC_INLINE __m128i vec_pick_block(vec v, size_t i)
 }
 
 #endif
+
+/*
+ * The value is complete here. Compilers that know xor to be associative would rather keep all products until the end, in
+ * memory, than add each as it comes. Costs no instruction.
+ */
+#define vec_settle(v) __asm__("" : VEC_IN_REGISTER(v))
 
 VEC_INLINE vec vec_round_key(const struct aesop_aes_key *key, uint32_t round)
 {
