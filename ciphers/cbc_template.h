@@ -8,7 +8,16 @@
 /* Eight vectors in flight hide the latency of AESDEC at every width. */
 #define CBC_BATCH 8
 
-/* The state after all rounds but the last of n vectors, in place. */
+VEC_INLINE void aes_dec_round(const struct aesop_aes_key *key, uint32_t round, vec s[], const int n)
+{
+    const vec k = vec_round_key(key, round);
+
+UNROLL
+    for (int i = 0; i < n; i++)
+        s[i] = vec_aesdec(s[i], k);
+}
+
+/* The state of n vectors after all rounds but the last, in place. */
 VEC_INLINE void cbc_dec_rounds(const struct aesop_aes_key *key, vec s[], const int n)
 {
     const vec whitening = vec_round_key(key, 0);
@@ -17,20 +26,16 @@ UNROLL
     for (int i = 0; i < n; i++)
         s[i] = vec_xor(s[i], whitening);
 UNROLL
-    for (uint32_t r = 1; r < 10; r++) {
-        const vec k = vec_round_key(key, r);
-
-UNROLL
-        for (int i = 0; i < n; i++)
-            s[i] = vec_aesdec(s[i], k);
-    }
-    for (uint32_t r = 10; r < key->rounds; r++) {
-        const vec k = vec_round_key(key, r);
-
-UNROLL
-        for (int i = 0; i < n; i++)
-            s[i] = vec_aesdec(s[i], k);
-    }
+    for (uint32_t r = 1; r < 10; r++)
+        aes_dec_round(key, r, s, n);
+    if (key->rounds == 10)
+        return;
+    aes_dec_round(key, 10, s, n);
+    aes_dec_round(key, 11, s, n);
+    if (key->rounds == 12)
+        return;
+    aes_dec_round(key, 12, s, n);
+    aes_dec_round(key, 13, s, n);
 }
 
 /*

@@ -142,6 +142,19 @@ UNROLL
         s[i] = vec_aesenc(s[i], k);
 }
 
+/* The rounds of AES-192 and AES-256 between the ninth and the last. */
+VEC_INLINE void aes_enc_more_rounds(const struct aesop_aes_key *key, vec s[], const int n)
+{
+    if (key->rounds == 10)
+        return;
+    aes_enc_round(key, 10, s, n);
+    aes_enc_round(key, 11, s, n);
+    if (key->rounds == 12)
+        return;
+    aes_enc_round(key, 12, s, n);
+    aes_enc_round(key, 13, s, n);
+}
+
 VEC_INLINE void aes_enc_first_key(const struct aesop_aes_key *key, vec s[], const int n)
 {
     const vec k = vec_round_key(key, 0);
@@ -216,11 +229,10 @@ UNROLL
         if (hashing && i % VEC_GHASH_STEP == 0)
             ghash_batch_step(&sum, key, hashed, i, x);
     }
-    aes_enc_round(&key->aes, 9, s, GCM_BATCH);
-    for (uint32_t r = 10; r < key->aes.rounds; r++)
-        aes_enc_round(&key->aes, r, s, GCM_BATCH);
     if (hashing)
         x = vec_sum_blocks(ghash_reduce(&sum));
+    aes_enc_round(&key->aes, 9, s, GCM_BATCH);
+    aes_enc_more_rounds(&key->aes, s, GCM_BATCH);
 
     const vec last_key = vec_round_key(&key->aes, key->aes.rounds);
     BLOCK_FORGET(in); /* where GHASH has read it too, it comes from there again and not by way of the stack */
@@ -268,8 +280,7 @@ VEC_INLINE void tail_crypt(struct gcm_tail *tail, const struct aesop_gcm_key *ke
 UNROLL
     for (uint32_t r = 1; r < 10; r++)
         aes_enc_round(&key->aes, r, s, n);
-    for (uint32_t r = 10; r < key->aes.rounds; r++)
-        aes_enc_round(&key->aes, r, s, n);
+    aes_enc_more_rounds(&key->aes, s, n);
 
     const vec last_key = vec_round_key(&key->aes, key->aes.rounds);
 UNROLL
