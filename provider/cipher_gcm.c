@@ -304,8 +304,8 @@ static int crypt_some(struct gcm *gcm, unsigned char *out, const unsigned char *
 }
 
 /*
- * Ends the message: makes the tag, or compares it. A wrong tag raises nothing: programs tell a forgery from an internal
- * error by an empty error queue.
+ * Ends the message: makes the tag, or compares it. A tag that is wrong or was never set raises nothing, as in default:
+ * programs tell a message that is not authentic from an internal error by an empty error queue.
  */
 static int finish_message(struct gcm *gcm)
 {
@@ -314,10 +314,8 @@ static int finish_message(struct gcm *gcm)
 
     if (!need_message(gcm))
         return 0;
-    if (!gcm->encrypting && gcm->tag_len == 0) {
-        RAISE(gcm, AESOP_R_TAG_NOT_SET, "decryption needs the tag before its end");
+    if (!gcm->encrypting && gcm->tag_len == 0)
         return 0;
-    }
     aesop_gcm_tag(&gcm->provider->dispatch, &gcm->cipher, tag);
     if (gcm->encrypting) {
         memcpy(gcm->tag, tag, sizeof tag);

@@ -8,23 +8,10 @@
 /* Contexts hold vectors; a cache line is the widest. */
 enum { CONTEXT_ALIGNMENT = 64 };
 
+/* ERR_LIB_PROV and where a code has its library; err.h would bring libcrypto's functions with it. */
+enum { PROVIDER_LIBRARY = 57, LIBRARY_SHIFT = 23 };
+
 const OSSL_ITEM aesop_reason_strings[] = {
-    {AESOP_R_BAD_DECRYPT, "bad decrypt"},
-    {AESOP_R_CIPHER_OPERATION_FAILED, "cipher operation failed"},
-    {AESOP_R_FAILED_TO_GET_PARAMETER, "failed to get parameter"},
-    {AESOP_R_FAILED_TO_SET_PARAMETER, "failed to set parameter"},
-    {AESOP_R_INVALID_KEY_LENGTH, "invalid key length"},
-    {AESOP_R_OUTPUT_BUFFER_TOO_SMALL, "output buffer too small"},
-    {AESOP_R_WRONG_FINAL_BLOCK_LENGTH, "wrong final block length"},
-    {AESOP_R_INVALID_AAD, "invalid aad"},
-    {AESOP_R_INVALID_IV_LENGTH, "invalid iv length"},
-    {AESOP_R_INVALID_TAG, "invalid tag"},
-    {AESOP_R_NO_KEY_SET, "no key set"},
-    {AESOP_R_TAG_NOT_SET, "tag not set"},
-    {AESOP_R_TAG_NOT_NEEDED, "tag not needed"},
-    {AESOP_R_TOO_MANY_RECORDS, "too many records"},
-    {AESOP_R_INVALID_CONFIG_DATA, "invalid config data"},
-    {AESOP_R_SELF_TEST_KAT_FAILURE, "self test kat failure"},
     {AESOP_R_NO_IV, "no iv set since the last message"},
     {AESOP_R_MESSAGE_TOO_LONG, "message too long"},
     {AESOP_R_NO_RANDOM_BYTES, "no random bytes"},
@@ -64,12 +51,13 @@ int aesop_core_init(struct aesop_core *core, const OSSL_CORE_HANDLE *handle, con
 void aesop_core_raise(const struct aesop_core *core, const char *file, int line, const char *func, int reason,
                       const char *format, ...)
 {
+    const uint32_t code = reason < AESOP_R_OWN ? PROVIDER_LIBRARY << LIBRARY_SHIFT | (uint32_t)reason : (uint32_t)reason;
     va_list args;
 
     core->new_error(core->handle);
     core->set_error_debug(core->handle, file, line, func);
     va_start(args, format);
-    core->vset_error(core->handle, (uint32_t)reason, format, args);
+    core->vset_error(core->handle, code, format, args);
     va_end(args);
 }
 

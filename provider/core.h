@@ -22,8 +22,8 @@ struct aesop_core {
 };
 
 /*
- * Reasons. Where the default provider has the same failure, the number and the text are its own (proverr.h), since
- * programs such as Node.js turn them into error codes of theirs; what only aesop says starts at 300.
+ * Reasons. Where the default provider has the same failure, the number is its own (proverr.h) and the error is raised in its
+ * library: programs compare both, Python's cryptography and Node.js among them. What only aesop says starts at AESOP_R_OWN.
  */
 enum aesop_reason {
     AESOP_R_BAD_DECRYPT = 100,
@@ -42,19 +42,20 @@ enum aesop_reason {
     AESOP_R_TOO_MANY_RECORDS = 126,
     AESOP_R_INVALID_CONFIG_DATA = 211,
     AESOP_R_SELF_TEST_KAT_FAILURE = 215,
-    AESOP_R_NO_IV = 300,         /* none was set since the last message */
+    AESOP_R_OWN = 300,
+    AESOP_R_NO_IV = AESOP_R_OWN, /* none was set since the last message */
     AESOP_R_MESSAGE_TOO_LONG,    /* SP 800-38D, 5.2.1.1 */
     AESOP_R_NO_RANDOM_BYTES,     /* getrandom failed */
     AESOP_R_KERNEL_UNAVAILABLE   /* the forced kernel cannot run on this CPU */
 };
 
-/* The list for OSSL_FUNC_PROVIDER_GET_REASON_STRINGS. */
+/* Our own reasons, for OSSL_FUNC_PROVIDER_GET_REASON_STRINGS. */
 extern const OSSL_ITEM aesop_reason_strings[];
 
 /* Fills core from the dispatch array of OSSL_provider_init. Returns 1, or 0 where an upcall we need is missing. */
 int aesop_core_init(struct aesop_core *core, const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *upcalls);
 
-/* Raises an error with a reason of ours and an explanation (printf format, NULL for none). */
+/* Raises an error with a reason and an explanation (printf format, NULL for none). */
 void aesop_core_raise(const struct aesop_core *core, const char *file, int line, const char *func, int reason,
                       const char *format, ...) __attribute__((format(printf, 6, 7)));
 #define AESOP_RAISE(core, reason, ...) aesop_core_raise((core), __FILE__, __LINE__, __func__, (reason), __VA_ARGS__)
