@@ -157,11 +157,8 @@ static void start_message(struct gcm *gcm)
     gcm->iv_state = IV_IN_USE;
 }
 
-/* Every path to data comes through here. */
-static int need_message(struct gcm *gcm)
+static int begin_message(struct gcm *gcm)
 {
-    if (gcm->iv_state == IV_IN_USE)
-        return 1; /* there is a key, then */
     if (!gcm->key_set) {
         RAISE(gcm, AESOP_R_NO_KEY_SET, NULL);
         return 0;
@@ -174,6 +171,12 @@ static int need_message(struct gcm *gcm)
         return 0;
     start_message(gcm);
     return 1;
+}
+
+/* Every path to data comes through here. */
+static inline int need_message(struct gcm *gcm)
+{
+    return gcm->iv_state == IV_IN_USE || begin_message(gcm);
 }
 
 static int require_counting_iv(const struct gcm *gcm)
@@ -248,7 +251,10 @@ static int gcm_init(struct gcm *gcm, const unsigned char *key, size_t key_len, c
     if (iv != NULL) {
         if (!set_iv_len(gcm, iv_len))
             return 0;
-        memcpy(gcm->iv, iv, iv_len);
+        if (iv_len == GCM_IV_BYTES)
+            memcpy(gcm->iv, iv, GCM_IV_BYTES); /* of almost every message, without a call */
+        else
+            memcpy(gcm->iv, iv, iv_len);
         gcm->iv_random = 0;
         gcm->iv_state = IV_SET;
     }

@@ -5,106 +5,80 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The keys in the order of enum aesop_param. */
-static const char *const keys[] = {
-    [AESOP_PARAM_AEAD] = "aead",
-    [AESOP_PARAM_BLOCKSIZE] = "blocksize",
-    [AESOP_PARAM_CTS] = "cts",
-    [AESOP_PARAM_CUSTOM_IV] = "custom-iv",
-    [AESOP_PARAM_ENC_THEN_MAC] = "encrypt-then-mac",
-    [AESOP_PARAM_HAS_RAND_KEY] = "has-randkey",
-    [AESOP_PARAM_IV] = "iv",
-    [AESOP_PARAM_IV_GENERATED] = "iv-generated",
-    [AESOP_PARAM_IVLEN] = "ivlen",
-    [AESOP_PARAM_KEYLEN] = "keylen",
-    [AESOP_PARAM_MODE] = "mode",
-    [AESOP_PARAM_NUM] = "num",
-    [AESOP_PARAM_PADDING] = "padding",
-    [AESOP_PARAM_TAG] = "tag",
-    [AESOP_PARAM_TAGLEN] = "taglen",
-    [AESOP_PARAM_TLS1_MULTIBLOCK] = "tls-multi",
-    [AESOP_PARAM_TLS_AAD] = "tlsaad",
-    [AESOP_PARAM_TLS_AAD_PAD] = "tlsaadpad",
-    [AESOP_PARAM_TLS_IV_FIXED] = "tlsivfixed",
-    [AESOP_PARAM_TLS_IV_GEN] = "tlsivgen",
-    [AESOP_PARAM_TLS_IV_INV] = "tlsivinv",
-    [AESOP_PARAM_TLS_MAC] = "tls-mac",
-    [AESOP_PARAM_TLS_MAC_SIZE] = "tls-mac-size",
-    [AESOP_PARAM_TLS_VERSION] = "tls-version",
-    [AESOP_PARAM_UPDATED_IV] = "updated-iv",
-};
-
-/* The same behind "tls". */
-static enum aesop_param tls_candidate(const char *rest)
-{
-    switch (rest[0]) {
-    case 'a':
-        return rest[1] == 'a' && rest[2] == 'd' && rest[3] != '\0' ? AESOP_PARAM_TLS_AAD_PAD : AESOP_PARAM_TLS_AAD;
-    case 'i':
-        if (rest[1] != 'v')
-            return AESOP_PARAM_UNKNOWN;
-        return rest[2] == 'f' ? AESOP_PARAM_TLS_IV_FIXED : rest[2] == 'g' ? AESOP_PARAM_TLS_IV_GEN : AESOP_PARAM_TLS_IV_INV;
-    case '-':
-        if (rest[1] == 'v')
-            return AESOP_PARAM_TLS_VERSION;
-        if (rest[1] != 'm' || rest[2] != 'a')
-            return AESOP_PARAM_TLS1_MULTIBLOCK;
-        return rest[3] == 'c' && rest[4] != '\0' ? AESOP_PARAM_TLS_MAC_SIZE : AESOP_PARAM_TLS_MAC;
-    default:
-        return AESOP_PARAM_UNKNOWN;
-    }
-}
-
 /*
- * The only key that `key` could be, by the first characters that tell ours apart. None is read before the one in front of it has
- * been seen not to end the string.
+ * The keys, told apart by their first characters; what is left is compared as a whole. Short remainders become a few
+ * instructions, and those of every message are short. No character is read before the one in front of it has been seen not to end
+ * the string.
  */
-static enum aesop_param candidate(const char *key)
+#define REST_IS(at, rest, param) (strcmp(key + (at), rest) == 0 ? (param) : AESOP_PARAM_UNKNOWN)
+
+static enum aesop_param find_tls(const char *key)
 {
-    switch (key[0]) {
+    switch (key[3]) {
     case 'a':
-        return AESOP_PARAM_AEAD;
-    case 'b':
-        return AESOP_PARAM_BLOCKSIZE;
-    case 'c':
-        return key[1] == 't' ? AESOP_PARAM_CTS : AESOP_PARAM_CUSTOM_IV;
-    case 'e':
-        return AESOP_PARAM_ENC_THEN_MAC;
-    case 'h':
-        return AESOP_PARAM_HAS_RAND_KEY;
-    case 'i':
-        if (key[1] != 'v')
+        if (key[4] != 'a' || key[5] != 'd')
             return AESOP_PARAM_UNKNOWN;
-        return key[2] == 'l' ? AESOP_PARAM_IVLEN : key[2] == '-' ? AESOP_PARAM_IV_GENERATED : AESOP_PARAM_IV;
-    case 'k':
-        return AESOP_PARAM_KEYLEN;
-    case 'm':
-        return AESOP_PARAM_MODE;
-    case 'n':
-        return AESOP_PARAM_NUM;
-    case 'p':
-        return AESOP_PARAM_PADDING;
-    case 't':
-        if (key[1] == 'a')
-            return key[2] == 'g' && key[3] == 'l' ? AESOP_PARAM_TAGLEN : AESOP_PARAM_TAG;
-        return key[1] == 'l' && key[2] == 's' ? tls_candidate(key + 3) : AESOP_PARAM_UNKNOWN;
-    case 'u':
-        return AESOP_PARAM_UPDATED_IV;
-    default:
+        return key[6] == '\0' ? AESOP_PARAM_TLS_AAD : REST_IS(6, "pad", AESOP_PARAM_TLS_AAD_PAD);
+    case 'i':
+        if (key[4] != 'v')
+            return AESOP_PARAM_UNKNOWN;
+        switch (key[5]) {
+        case 'f':
+            return REST_IS(6, "ixed", AESOP_PARAM_TLS_IV_FIXED);
+        case 'g':
+            return REST_IS(6, "en", AESOP_PARAM_TLS_IV_GEN);
+        case 'i':
+            return REST_IS(6, "nv", AESOP_PARAM_TLS_IV_INV);
+        }
         return AESOP_PARAM_UNKNOWN;
+    case '-':
+        if (key[4] == 'v')
+            return REST_IS(5, "ersion", AESOP_PARAM_TLS_VERSION);
+        if (key[4] != 'm')
+            return AESOP_PARAM_UNKNOWN;
+        if (key[5] == 'u')
+            return REST_IS(6, "lti", AESOP_PARAM_TLS1_MULTIBLOCK);
+        if (key[5] != 'a' || key[6] != 'c')
+            return AESOP_PARAM_UNKNOWN;
+        return key[7] == '\0' ? AESOP_PARAM_TLS_MAC : REST_IS(7, "-size", AESOP_PARAM_TLS_MAC_SIZE);
     }
+    return AESOP_PARAM_UNKNOWN;
 }
 
 enum aesop_param aesop_param_find(const char *key)
 {
-    const enum aesop_param param = candidate(key);
-
-    if (param == AESOP_PARAM_UNKNOWN)
-        return param;
-    /* Keys are short: this ends before a call of strcmp has begun. */
-    for (const char *known = keys[param]; *key == *known; key++, known++)
-        if (*key == '\0')
-            return param;
+    switch (key[0]) {
+    case 'a':
+        return REST_IS(1, "ead", AESOP_PARAM_AEAD);
+    case 'b':
+        return REST_IS(1, "locksize", AESOP_PARAM_BLOCKSIZE);
+    case 'c':
+        return key[1] == 't' ? REST_IS(2, "s", AESOP_PARAM_CTS) : REST_IS(1, "ustom-iv", AESOP_PARAM_CUSTOM_IV);
+    case 'e':
+        return REST_IS(1, "ncrypt-then-mac", AESOP_PARAM_ENC_THEN_MAC);
+    case 'h':
+        return REST_IS(1, "as-randkey", AESOP_PARAM_HAS_RAND_KEY);
+    case 'i':
+        if (key[1] != 'v')
+            return AESOP_PARAM_UNKNOWN;
+        if (key[2] == 'l')
+            return REST_IS(3, "en", AESOP_PARAM_IVLEN);
+        return key[2] == '\0' ? AESOP_PARAM_IV : REST_IS(2, "-generated", AESOP_PARAM_IV_GENERATED);
+    case 'k':
+        return REST_IS(1, "eylen", AESOP_PARAM_KEYLEN);
+    case 'm':
+        return REST_IS(1, "ode", AESOP_PARAM_MODE);
+    case 'n':
+        return REST_IS(1, "um", AESOP_PARAM_NUM);
+    case 'p':
+        return REST_IS(1, "adding", AESOP_PARAM_PADDING);
+    case 't':
+        if (key[1] == 'a' && key[2] == 'g')
+            return key[3] == '\0' ? AESOP_PARAM_TAG : REST_IS(3, "len", AESOP_PARAM_TAGLEN);
+        return key[1] == 'l' && key[2] == 's' ? find_tls(key) : AESOP_PARAM_UNKNOWN;
+    case 'u':
+        return REST_IS(1, "pdated-iv", AESOP_PARAM_UPDATED_IV);
+    }
     return AESOP_PARAM_UNKNOWN;
 }
 
