@@ -22,8 +22,8 @@ left_out() {
 }
 
 stage "set-up" setup_install "${build_needs[@]}" "${test_needs[@]}"
-setup_demand "${build_needs[@]}" cunit.pc=libcunit1-dev
-stage "build" build_release -DAESOP_BUILD_TESTS=ON -DAESOP_TEST_ALL=ON
+setup_demand "${build_needs[@]}" cunit.pc=libcunit1-dev jansson.pc=libjansson-dev
+stage "build" build_release -DAESOP_BUILD_TESTS=ON -DAESOP_TEST_ALL=ON -DAESOP_BUILD_BENCH=ON
 stage "newer releases of OpenSSL" "$root/scripts/openssl-versions.sh" || true
 
 # ctest's summary closes the output: it is held back until what was left out has been told.

@@ -10,7 +10,8 @@ release=$1
 shift
 
 if [[ ! -x $folder/$release/run ]]; then
-    cat "$folder/$release.unavailable" 2>/dev/null || echo "left out: OpenSSL $release: scripts/openssl-versions.sh was not run"
+    cat "$folder/$release.unavailable" 2>/dev/null ||
+        echo "left out: OpenSSL $release: scripts/openssl-versions.sh was not run"
     exit 77
 fi
 exec "$folder/$release/run" "$@"

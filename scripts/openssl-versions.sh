@@ -40,8 +40,8 @@ unpack() {
     local release=$1 dest=$2 site suite deb libssl
     local apt=$dest/apt
     local -a get=(apt-get -q -o "Dir::State=$apt/state" -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt/cache"
-        -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null
-        -o Acquire::Languages=none -o Acquire::Retries=2)
+        -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
+        -o Dir::Etc::preferencesparts=/dev/null -o Acquire::Languages=none -o Acquire::Retries=2)
 
     command -v apt-get >/dev/null || unavailable "$release" "this machine has no apt"
     [[ -r $keyring ]] || unavailable "$release" "this machine lacks Debian's archive keys ($keyring)"

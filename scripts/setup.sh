@@ -13,7 +13,7 @@ build_needs=(gcc=gcc make=make cmake=cmake pkg-config=pkg-config openssl=openssl
     /usr/include/stdlib.h=libc6-dev libcrypto.pc=libssl-dev)
 
 # python3-cryptography and Node.js: programs under test; python3-cryptography-vectors: NIST's vectors.
-test_needs=(cunit.pc=libcunit1-dev clang=clang valgrind=valgrind
+test_needs=(cunit.pc=libcunit1-dev jansson.pc=libjansson-dev clang=clang valgrind=valgrind
     /usr/bin/python3=python3 /usr/lib/python3/dist-packages/cryptography=python3-cryptography
     /usr/lib/python3/dist-packages/cryptography_vectors=python3-cryptography-vectors
     nginx=nginx-light curl=curl sshd=openssh-server ssh=openssh-client npm=npm

@@ -5,4 +5,5 @@
 set -euo pipefail
 
 command -v valgrind >/dev/null || { echo "left out: $*: no valgrind on this machine"; exit 77; }
-exec valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite "$@"
+exec valgrind --quiet --error-exitcode=99 --leak-check=full \
+    --show-leak-kinds=definite --errors-for-leak-kinds=definite "$@"
