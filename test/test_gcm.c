@@ -5,7 +5,7 @@
  * Most of it is told by scripts: words of the form verb[:argument]result, one EVP call each, where the result is
  *   +  success, with the error queue empty
  *   -  failure, with an error in the queue
- *   !  failure, with the error queue empty (a wrong tag and nothing else)
+ *   !  failure, with the error queue empty (a wrong tag, or none, and nothing else)
  *   ?  whatever default does
  * A script runs against aesop and default. Lengths and bytes that the calls return are logged; both logs must agree.
  * Messages and their tags: `text` takes the next bytes of one plaintext (decrypting: of its ciphertext), `settag`
@@ -716,7 +716,7 @@ static const char *const same_as_default[] = {
     /* Turning round. */
     "enc+ key+ direction:0+ iv+ aad:13+ text:32+ settag:16+ final+",
     "dec+ key+ direction:1+ iv+ aad:13+ text:32+ final+ tag:16+",
-    /* Without key or IV there is no message. */
+    /* Without key or IV there is no message; without a tag it has no end. */
     "enc+ text:16-",
     "enc+ iv+ text:16-",
     "enc+ iv+ aad:16-",
@@ -724,8 +724,8 @@ static const char *const same_as_default[] = {
     "dec+ key+ text:16-",
     "dec+ key+ aad:16-",
     "dec+ key+ settag:16+ final-",
-    "dec+ keyiv+ final-",
-    "dec+ keyiv+ aad:13+ text:32+ final-",
+    "dec+ keyiv+ final!",
+    "dec+ keyiv+ aad:13+ text:32+ final!",
     /* An IV serves once. A new key is no new IV. */
     "enc+ keyiv+ text:16+ final+ tag:16+ text:16- final- iv:1+ text:16+ final+ tag:16+",
     "enc+ keyiv+ text:16+ final+ aad:16-",
@@ -772,7 +772,7 @@ static const char *const same_as_default[] = {
     "dec+ keyiv+ aad:13+ text:16+ settag:16+ text:16+ final+ tag:16-",
     "dec+ keyiv+ badtag:16+ aad:13+ text:32+ settag:16+ final+",
     "dec+ keyiv+ aad:13+ text:32+ settag:1+ lengths+ final+",
-    "dec+ keyiv+ settag:0- settag:17- nulltag:16- lengths+ aad:13+ text:32+ final-",
+    "dec+ keyiv+ settag:0- settag:17- nulltag:16- lengths+ aad:13+ text:32+ final!",
     "dec+ keyiv+ aad:13+ text:32+ settag:16+ final+ iv+ aad:13+ text:32+ final+",
     /* A wrong tag raises nothing. */
     "dec+ keyiv+ aad:13+ text:32+ badtag:16+ final!",

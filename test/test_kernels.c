@@ -1173,9 +1173,17 @@ static struct on_stack {
     ucontext_t here, there;
 } on_stack;
 
-static void start_on_stack(void)
+/* The compiler has to have that array in memory. */
+#define MUST_EXIST(array) __asm__ volatile("" : : "r"(array) : "memory")
+
+/* Leaves a gap, so that what is called after the work does not overwrite what the work left. */
+__attribute__((noinline)) static void start_on_stack(void)
 {
+    unsigned char gap[4096];
+
+    MUST_EXIST(gap);
     on_stack.run(on_stack.work);
+    MUST_EXIST(gap);
 }
 
 /* Not by a thread: the C library gives the pages of a thread's stack back to the system. */
@@ -1195,10 +1203,10 @@ static void run_on_stack(unsigned char *stack, void (*run)(struct work *w), stru
 /* What the search has to find: a round key in a local variable. */
 static void work_careless(struct work *w)
 {
-    volatile unsigned char spilled[16];
+    unsigned char spilled[16];
 
-    for (size_t i = 0; i < sizeof spilled; i++)
-        spilled[i] = w->enc.round_keys[5][i];
+    memcpy(spilled, w->enc.round_keys[5], sizeof spilled);
+    MUST_EXIST(spilled);
 }
 
 /* The name of the secret of w that memory holds, or NULL. */
