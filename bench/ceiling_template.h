@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See ceiling.h. The includer defines VEC_BYTES, VEC_TARGET and KERNEL(name), as for the kernels themselves. */
+#include "bench/ceiling.h"
+#include "ciphers/cpu.h"
+#include "ciphers/vec.h"
+
+/* Enough in flight for any latency and throughput that has been built. */
+#define LANES 12
+#define MIX_VECTORS 8
+
+/* Values that the compiler must compute, one after the other, and knows nothing about. */
+#define SETTLE_ALL(v)                                                                                                  \
+    UNROLL                                                                                                             \
+    for (int lane_ = 0; lane_ < (int)(sizeof(v) / sizeof((v)[0])); lane_++)                                            \
+        vec_settle((v)[lane_])
+
+static VEC_TARGET void KERNEL(aesenc)(void *buffer)
+{
+    const vec k = vec_load(buffer);
+    vec v[LANES];
+
+    UNROLL
+    for (int i = 0; i < LANES; i++)
+        v[i] = vec_load((uint8_t *)buffer + i);
+    for (int done = 0; done < CEILING_INSTRUCTIONS; done += LANES) {
+        UNROLL
+        for (int i = 0; i < LANES; i++)
+            v[i] = vec_aesenc(v[i], k);
+        SETTLE_ALL(v);
+    }
+    UNROLL
+    for (int i = 1; i < LANES; i++)
+        v[0] = vec_xor(v[0], v[i]);
+    vec_store(buffer, v[0]);
+    vec_leave();
+}
+
+static VEC_TARGET void KERNEL(aesenc_latency)(void *buffer)
+{
+    const vec k = vec_load(buffer);
+    vec v = k;
+
+    for (int done = 0; done < CEILING_INSTRUCTIONS; done += LANES) {
+        UNROLL
+        for (int i = 0; i < LANES; i++)
+            v = vec_aesenc(v, k);
+    }
+    vec_store(buffer, v);
+    vec_leave();
+}
+
+static VEC_TARGET void KERNEL(clmul)(void *buffer)
+{
+    const vec k = vec_load(buffer);
+    vec v[LANES];
+
+    UNROLL
+    for (int i = 0; i < LANES; i++)
+        v[i] = vec_load((uint8_t *)buffer + i);
+    for (int done = 0; done < CEILING_INSTRUCTIONS; done += LANES) {
+        UNROLL
+        for (int i = 0; i < LANES; i++)
+            v[i] = vec_clmul(v[i], k, 0x00);
+        SETTLE_ALL(v);
+    }
+    UNROLL
+    for (int i = 1; i < LANES; i++)
+        v[0] = vec_xor(v[0], v[i]);
+    vec_store(buffer, v[0]);
+    vec_leave();
+}
+
+static VEC_TARGET void KERNEL(aesenc_clmul)(void *buffer)
+{
+    const vec k = vec_load(buffer);
+    vec v[LANES];
+
+    UNROLL
+    for (int i = 0; i < LANES; i++)
+        v[i] = vec_load((uint8_t *)buffer + i);
+    for (int done = 0; done < CEILING_INSTRUCTIONS; done += LANES) {
+        UNROLL
+        for (int i = 0; i < LANES; i++)
+            v[i] = i % 3 == 2 ? vec_clmul(v[i], k, 0x00) : vec_aesenc(v[i], k);
+        SETTLE_ALL(v);
+    }
+    UNROLL
+    for (int i = 1; i < LANES; i++)
+        v[0] = vec_xor(v[0], v[i]);
+    vec_store(buffer, v[0]);
+    vec_leave();
+}
+
+/* A key whose bytes do not matter. */
+struct mix_key {
+    _Alignas(64) uint8_t powers[2 * MIX_VECTORS][VEC_BYTES];
+    struct aesop_aes_key aes;
+};
+
+VEC_INLINE void mix_round(vec s[], const struct aesop_aes_key *key, uint32_t round, const int decrypt)
+{
+    const vec k = vec_round_key(key, round);
+
+    UNROLL
+    for (int i = 0; i < MIX_VECTORS; i++)
+        s[i] = decrypt ? vec_aesdec(s[i], k) : vec_aesenc(s[i], k);
+}
+
+static VEC_TARGET void KERNEL(gcm)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+{
+    static struct mix_key zeros;
+    struct mix_key *key = &zeros;
+    const vec step = vec_each_block(_mm_set1_epi32(1));
+    vec sum[3] = {vec_zero(), vec_zero(), vec_zero()}, counter = step;
+
+    for (size_t at = 0; at < CEILING_TEXT_BYTES; at += MIX_VECTORS * VEC_BYTES) {
+        const uint8_t *hashed = in + at;
+        vec s[MIX_VECTORS];
+
+        BLOCK_FORGET(key);
+        UNROLL
+        for (int i = 0; i < MIX_VECTORS; i++) {
+            s[i] = vec_xor(counter, vec_round_key(&key->aes, 0));
+            counter = vec_add32(counter, step);
+        }
+        UNROLL
+        for (int i = 0; i < MIX_VECTORS; i++) {
+            const vec data = vec_reverse(vec_load(hashed + i * VEC_BYTES)), power = vec_load(key->powers[2 * i]);
+
+            mix_round(s, &key->aes, (uint32_t)i + 1, 0);
+            sum[0] = vec_xor(sum[0], vec_clmul(data, power, 0x00));
+            sum[1] = vec_xor(sum[1], vec_clmul(data, power, 0x11));
+            sum[2] = vec_xor(sum[2],
+                             vec_clmul(vec_xor(data, vec_swap_halves(data)), vec_load(key->powers[2 * i + 1]), 0x00));
+            SETTLE_ALL(sum);
+        }
+        for (uint32_t r = 9; r < rounds; r++)
+            mix_round(s, &key->aes, r, 0);
+        BLOCK_FORGET(in);
+        UNROLL
+        for (int i = 0; i < MIX_VECTORS; i++)
+            vec_store(out + at + i * VEC_BYTES,
+                      vec_aesenclast(s[i], vec_xor(vec_round_key(&key->aes, rounds), vec_load(in + at + i * VEC_BYTES))));
+    }
+    vec_store(key->powers[0], vec_xor3(sum[0], sum[1], sum[2]));
+    vec_leave();
+}
+
+static VEC_TARGET void KERNEL(cbc_dec)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+{
+    static struct mix_key zeros;
+    struct mix_key *key = &zeros;
+
+    for (size_t at = 0; at < CEILING_TEXT_BYTES; at += MIX_VECTORS * VEC_BYTES) {
+        vec s[MIX_VECTORS];
+
+        BLOCK_FORGET(key);
+        UNROLL
+        for (int i = 0; i < MIX_VECTORS; i++)
+            s[i] = vec_xor(vec_load(in + at + i * VEC_BYTES), vec_round_key(&key->aes, 0));
+        for (uint32_t r = 1; r < rounds; r++)
+            mix_round(s, &key->aes, r, 1);
+        UNROLL
+        for (int i = 0; i < MIX_VECTORS; i++)
+            vec_store(out + at + i * VEC_BYTES,
+                      vec_aesdeclast(s[i], vec_xor(vec_round_key(&key->aes, rounds), vec_load(in + at + i * VEC_BYTES + 16))));
+    }
+    vec_leave();
+}
+
+const struct ceiling_loops KERNEL(ceiling) = {
+    .kernel = CEILING_KERNEL,
+    .needs = CEILING_NEEDS,
+    .vector_bytes = VEC_BYTES,
+    .aesenc = KERNEL(aesenc),
+    .aesenc_latency = KERNEL(aesenc_latency),
+    .clmul = KERNEL(clmul),
+    .aesenc_clmul = KERNEL(aesenc_clmul),
+    .gcm = KERNEL(gcm),
+    .cbc_dec = KERNEL(cbc_dec),
+};
