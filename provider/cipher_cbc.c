@@ -44,7 +44,7 @@ struct cbc {
     struct aesop_tls_random_mac tls_random;
 };
 
-#define CBC_HEAD_BYTES   offsetof(struct cbc, pending)
+#define CBC_HEAD_BYTES offsetof(struct cbc, pending)
 #define CBC_COPIED_BYTES offsetof(struct cbc, tls_random)
 
 static OSSL_FUNC_cipher_freectx_fn cbc_freectx;
@@ -216,10 +216,10 @@ static int crypt_record(struct cbc *cbc, uint8_t *record, size_t *out_len, size_
     return 1;
 }
 
-static int cbc_update(void *ctx, unsigned char *out, size_t *out_len, size_t out_size, const unsigned char *in,
-                      size_t in_len)
+/* Any update: without a key, a TLS record, or pieces of any length that blocks are put together from. */
+__attribute__((noinline)) static int update_any(struct cbc *cbc, uint8_t *out, size_t *out_len, size_t out_size,
+                                                const uint8_t *in, size_t in_len)
 {
-    struct cbc *cbc = ctx;
     size_t pending_len = cbc->pending_len, tail_len, ready;
     uint8_t first[AESOP_BLOCK_BYTES];
 
@@ -264,6 +264,21 @@ static int cbc_update(void *ctx, unsigned char *out, size_t *out_len, size_t out
     } else {
         crypt_blocks(cbc, out, in, ready);
     }
+    return 1;
+}
+
+/* Whole blocks with nothing pending: apart, since the registers that update_any saves cost them a sixth of their time.
+ */
+static int cbc_update(void *ctx, unsigned char *out, size_t *out_len, size_t out_size, const unsigned char *in,
+                      size_t in_len)
+{
+    struct cbc *cbc = ctx;
+
+    if (!cbc->key_set || cbc->tls_version > 0 || cbc->pending_len > 0 || (!cbc->encrypting && cbc->padding) ||
+        in_len == 0 || in_len % AESOP_BLOCK_BYTES != 0 || out_size < in_len)
+        return update_any(cbc, out, out_len, out_size, in, in_len);
+    *out_len = in_len;
+    crypt_blocks(cbc, out, in, in_len);
     return 1;
 }
 
@@ -483,36 +498,36 @@ static const OSSL_PARAM *cbc_settable_ctx_params(void *ctx, void *provctx)
 
 /* ---- one cipher per key length ---- */
 
-#define CBC_CIPHER(bits)                                                                                               \
-    static OSSL_FUNC_cipher_newctx_fn cbc_newctx_##bits;                                                               \
-    static OSSL_FUNC_cipher_get_params_fn cbc_get_params_##bits;                                                       \
-    static void *cbc_newctx_##bits(void *provctx)                                                                      \
-    {                                                                                                                  \
-        return cbc_newctx(provctx, (bits) / 8);                                                                        \
-    }                                                                                                                  \
-    static int cbc_get_params_##bits(OSSL_PARAM params[])                                                              \
-    {                                                                                                                  \
-        static const struct aesop_cipher_traits traits = { EVP_CIPH_CBC_MODE, (bits) / 8, AESOP_BLOCK_BYTES,           \
-                                                           AESOP_BLOCK_BYTES, 0 };                                     \
-                                                                                                                       \
-        return aesop_cipher_get_params(params, &traits);                                                               \
-    }                                                                                                                  \
-    const OSSL_DISPATCH aesop_aes##bits##cbc_functions[] = {                                                           \
-        { OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))cbc_newctx_##bits },                                                \
-        { OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))cbc_freectx },                                                     \
-        { OSSL_FUNC_CIPHER_DUPCTX, (void (*)(void))cbc_dupctx },                                                       \
-        { OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))cbc_encrypt_init },                                           \
-        { OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))cbc_decrypt_init },                                           \
-        { OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))cbc_update },                                                       \
-        { OSSL_FUNC_CIPHER_FINAL, (void (*)(void))cbc_final },                                                         \
-        { OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))cbc_cipher },                                                       \
-        { OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))cbc_get_params_##bits },                                        \
-        { OSSL_FUNC_CIPHER_GETTABLE_PARAMS, (void (*)(void))aesop_cipher_gettable_params },                            \
-        { OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))cbc_get_ctx_params },                                       \
-        { OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))cbc_set_ctx_params },                                       \
-        { OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, (void (*)(void))cbc_gettable_ctx_params },                             \
-        { OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, (void (*)(void))cbc_settable_ctx_params },                             \
-        { 0, NULL },                                                                                                   \
+#define CBC_CIPHER(bits) \
+    static OSSL_FUNC_cipher_newctx_fn cbc_newctx_##bits; \
+    static OSSL_FUNC_cipher_get_params_fn cbc_get_params_##bits; \
+    static void *cbc_newctx_##bits(void *provctx) \
+    { \
+        return cbc_newctx(provctx, (bits) / 8); \
+    } \
+    static int cbc_get_params_##bits(OSSL_PARAM params[]) \
+    { \
+        static const struct aesop_cipher_traits traits = { EVP_CIPH_CBC_MODE, (bits) / 8, AESOP_BLOCK_BYTES, \
+                                                           AESOP_BLOCK_BYTES, 0 }; \
+\
+        return aesop_cipher_get_params(params, &traits); \
+    } \
+    const OSSL_DISPATCH aesop_aes##bits##cbc_functions[] = { \
+        { OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))cbc_newctx_##bits }, \
+        { OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))cbc_freectx }, \
+        { OSSL_FUNC_CIPHER_DUPCTX, (void (*)(void))cbc_dupctx }, \
+        { OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))cbc_encrypt_init }, \
+        { OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))cbc_decrypt_init }, \
+        { OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))cbc_update }, \
+        { OSSL_FUNC_CIPHER_FINAL, (void (*)(void))cbc_final }, \
+        { OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))cbc_cipher }, \
+        { OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))cbc_get_params_##bits }, \
+        { OSSL_FUNC_CIPHER_GETTABLE_PARAMS, (void (*)(void))aesop_cipher_gettable_params }, \
+        { OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))cbc_get_ctx_params }, \
+        { OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))cbc_set_ctx_params }, \
+        { OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, (void (*)(void))cbc_gettable_ctx_params }, \
+        { OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, (void (*)(void))cbc_settable_ctx_params }, \
+        { 0, NULL }, \
     };
 
 CBC_CIPHER(128)
