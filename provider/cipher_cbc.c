@@ -487,6 +487,7 @@ static const OSSL_PARAM *cbc_settable_ctx_params(void *ctx, void *provctx)
     static const OSSL_PARAM settable[] = {
         OSSL_PARAM_uint(OSSL_CIPHER_PARAM_PADDING, NULL),
         OSSL_PARAM_uint(OSSL_CIPHER_PARAM_NUM, NULL),
+        OSSL_PARAM_uint(OSSL_CIPHER_PARAM_USE_BITS, NULL), /* default lists it, and it means nothing but for CFB1 */
         OSSL_PARAM_uint(OSSL_CIPHER_PARAM_TLS_VERSION, NULL),
         OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_TLS_MAC_SIZE, NULL),
         OSSL_PARAM_END,
