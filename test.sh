@@ -29,7 +29,7 @@ stage "newer releases of OpenSSL" "$root/scripts/openssl-versions.sh" || true
 # ctest's summary closes the output: it is held back until what was left out has been told.
 log=$root/build/test.log
 status=0
-ctest --test-dir "$root/build" -j "$(nproc)" --output-on-failure --no-tests=error "$@" | tee "$log" |
+ctest --test-dir "$root/build" -j "$(nproc)" --output-on-failure --no-label-summary --no-tests=error "$@" | tee "$log" |
     sed -u '/^[0-9]*% tests passed/,$d' || status=$?
 echo "Left out here:"
 left_out || echo "      nothing"
