@@ -32,7 +32,6 @@ static VEC_TARGET void KERNEL(aesenc)(void *buffer)
     for (int i = 1; i < LANES; i++)
         v[0] = vec_xor(v[0], v[i]);
     vec_store(buffer, v[0]);
-    vec_leave();
 }
 
 static VEC_TARGET void KERNEL(aesenc_latency)(void *buffer)
@@ -46,7 +45,6 @@ static VEC_TARGET void KERNEL(aesenc_latency)(void *buffer)
             v = vec_aesenc(v, k);
     }
     vec_store(buffer, v);
-    vec_leave();
 }
 
 static VEC_TARGET void KERNEL(clmul)(void *buffer)
@@ -67,7 +65,6 @@ static VEC_TARGET void KERNEL(clmul)(void *buffer)
     for (int i = 1; i < LANES; i++)
         v[0] = vec_xor(v[0], v[i]);
     vec_store(buffer, v[0]);
-    vec_leave();
 }
 
 static VEC_TARGET void KERNEL(aesenc_clmul)(void *buffer)
@@ -88,7 +85,6 @@ static VEC_TARGET void KERNEL(aesenc_clmul)(void *buffer)
     for (int i = 1; i < LANES; i++)
         v[0] = vec_xor(v[0], v[i]);
     vec_store(buffer, v[0]);
-    vec_leave();
 }
 
 /* A key whose bytes do not matter. */
@@ -143,7 +139,6 @@ static VEC_TARGET void KERNEL(gcm)(uint8_t *out, const uint8_t *in, uint32_t rou
                       vec_aesenclast(s[i], vec_xor(vec_round_key(&key->aes, rounds), vec_load(in + at + i * VEC_BYTES))));
     }
     vec_store(key->powers[0], vec_xor3(sum[0], sum[1], sum[2]));
-    vec_leave();
 }
 
 static VEC_TARGET void KERNEL(cbc_dec)(uint8_t *out, const uint8_t *in, uint32_t rounds)
@@ -165,7 +160,6 @@ static VEC_TARGET void KERNEL(cbc_dec)(uint8_t *out, const uint8_t *in, uint32_t
             vec_store(out + at + i * VEC_BYTES,
                       vec_aesdeclast(s[i], vec_xor(vec_round_key(&key->aes, rounds), vec_load(in + at + i * VEC_BYTES + 16))));
     }
-    vec_leave();
 }
 
 const struct ceiling_loops KERNEL(ceiling) = {

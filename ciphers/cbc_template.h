@@ -115,5 +115,4 @@ UNROLL
         break;
     }
     block_store(iv, previous);
-    vec_leave();
 }

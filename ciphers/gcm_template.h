@@ -79,7 +79,6 @@ static VEC_TARGET void KERNEL(gcm_powers)(struct aesop_gcm_key *key, uint32_t co
         }
         key->powers = have + i;
     }
-    vec_leave();
 }
 
 /* Counter blocks as they go into AES, big-endian; `number` is the low 32 bits of the first of them. */
@@ -205,6 +204,7 @@ VEC_INLINE __m128i ghash_batch(const struct aesop_gcm_key *key, const uint8_t *i
 {
     struct ghash_sum sum;
 
+    BLOCK_FORGET(key); /* or the powers of H are kept on the stack from batch to batch */
 UNROLL
     for (int i = 0; i < GCM_BATCH; i += VEC_GHASH_STEP)
         ghash_batch_step(&sum, key, in, i, x);
@@ -316,7 +316,13 @@ VEC_INLINE void gcm_crypt(const struct aesop_gcm_key *key, struct aesop_gcm_stat
             len -= GCM_BATCH_BYTES;
         }
         for (; len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
-            x = gcm_batch(key, &c, out, in, 1, enc ? out - GCM_BATCH_BYTES : in, x);
+            const uint8_t *hashed = in;
+
+            if (enc) {
+                hashed = out - GCM_BATCH_BYTES;
+                BLOCK_FORGET(hashed); /* or what was just written is kept on the stack as well */
+            }
+            x = gcm_batch(key, &c, out, in, 1, hashed, x);
             in += GCM_BATCH_BYTES;
             out += GCM_BATCH_BYTES;
         }
@@ -349,7 +355,6 @@ VEC_INLINE void gcm_crypt(const struct aesop_gcm_key *key, struct aesop_gcm_stat
         x = vec_sum_blocks(ghash_reduce(&tail.sum));
     }
     block_store(state->ghash, x);
-    vec_leave();
 }
 
 static VEC_TARGET void KERNEL(gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
@@ -397,7 +402,6 @@ static VEC_TARGET void KERNEL(gcm_hash)(const struct aesop_gcm_key *key, struct 
                                         const uint8_t *in, size_t len)
 {
     block_store(state->ghash, gcm_hash(key, block_load(state->ghash), in, len));
-    vec_leave();
 }
 
 static VEC_TARGET void KERNEL(gcm_start)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state,
@@ -415,7 +419,6 @@ static VEC_TARGET void KERNEL(gcm_start)(const struct aesop_gcm_key *key, struct
     block_store(state->ghash, _mm_setzero_si128());
     block_store(state->counter, block_reverse(_mm_add_epi32(block_reverse(j0), one)));
     block_store(state->tag_mask, block_encrypt(&key->aes, j0));
-    vec_leave();
 }
 
 static VEC_TARGET void KERNEL(gcm_tag)(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state,
@@ -424,5 +427,4 @@ static VEC_TARGET void KERNEL(gcm_tag)(const struct aesop_gcm_key *key, const st
     const __m128i x = gcm_hash_lengths(key, block_load(state->ghash), aad_bytes, text_bytes);
 
     block_store(tag, _mm_xor_si128(block_reverse(x), block_load(state->tag_mask)));
-    vec_leave();
 }

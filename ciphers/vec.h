@@ -50,7 +50,6 @@ typedef __m128i vec;
 #define vec_load_some(p, n) block_load_some(p, n)
 #define vec_store_some(p, v, n) block_store_some(p, v, n)
 #define vec_keep(v, n) _mm_and_si128(v, _mm_loadu_si128((const __m128i *)(vec_mask_bytes + 32 - (n))))
-#define vec_leave() ((void)0)
 
 #elif VEC_BYTES == 32
 
@@ -80,7 +79,6 @@ typedef __m256i vec;
 /* The blocks of v moved up by one, b in front. */
 #define vec_shift_in(b, v) _mm256_permute2x128_si256(_mm256_castsi128_si256(b), v, 0x20)
 #define vec_keep(v, n) _mm256_and_si256(v, _mm256_loadu_si256((const __m256i *)(vec_mask_bytes + 32 - (n))))
-#define vec_leave() _mm256_zeroupper()
 
 VEC_INLINE vec vec_load_some(const uint8_t *p, size_t n)
 {
@@ -128,7 +126,6 @@ typedef __m512i vec;
 #define vec_load_some(p, n) _mm512_maskz_loadu_epi8(vec_mask(n), p)
 #define vec_store_some(p, v, n) _mm512_mask_storeu_epi8(p, vec_mask(n), v)
 #define vec_keep(v, n) _mm512_maskz_mov_epi8(vec_mask(n), v)
-#define vec_leave() _mm256_zeroupper()
 
 VEC_INLINE __m128i vec_sum_blocks(vec v)
 {
