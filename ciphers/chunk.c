@@ -10,6 +10,11 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static const struct aesop_kernels *kernels_for(const struct aesop_dispatch *d, size_t len)
+{
+    return len <= AESOP_NARROW_BYTES ? d->narrow : d->kernels;
+}
+
 /*
  * Kernels take in == out or buffers apart. Whatever else a caller hands over (EVP's own block buffer can put out a few bytes
  * ahead of in) becomes the in-place case first.
@@ -37,7 +42,7 @@ void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_ke
     do {
         const size_t run = min_size(len, d->chunk);
 
-        d->kernels->cbc_dec(key, out, in, run, iv);
+        kernels_for(d, run)->cbc_dec(key, out, in, run, iv);
         in += run;
         out += run;
         len -= run;
@@ -51,11 +56,6 @@ static void need_powers(const struct aesop_kernels *kernels, struct aesop_gcm_ke
 
     if (blocks > key->powers)
         kernels->gcm_powers(key, (uint32_t)blocks);
-}
-
-static const struct aesop_kernels *kernels_for(const struct aesop_dispatch *d, size_t len)
-{
-    return len <= AESOP_NARROW_BYTES ? d->narrow : d->kernels;
 }
 
 void aesop_gcm_set_key(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *key, size_t key_bytes)

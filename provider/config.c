@@ -11,7 +11,32 @@
 
 enum { CHUNK_UNIT = 4096, CHUNK_MAX = 1 << 30, CHUNK_DEFAULT = 1 << 20 };
 
-static int parse_kernel(struct aesop_config *config, const char *value)
+struct setting;
+typedef int parse_fn(struct aesop_config *config, const struct aesop_core *core, const struct setting *setting,
+                     const char *value); /* 0: refused, and an error raised */
+
+static parse_fn parse_kernel, parse_chunk, parse_constraints;
+
+static const struct setting {
+    const char *key;
+    parse_fn *parse;
+    const char *allowed;
+} settings[] = {
+    {"kernel", parse_kernel, "auto, vaes512, vaes256 or aesni"},
+    {"chunk", parse_chunk, "a multiple of 4096 from 4096 to 1073741824, in bytes"},
+    {"constraints", parse_constraints, "a list such as AES keySize < 256, CBC"},
+};
+enum { SETTINGS = sizeof settings / sizeof settings[0] };
+#define ALL_KEYS "kernel, chunk, constraints"
+
+static int refuse(const struct aesop_core *core, const struct setting *setting, const char *value)
+{
+    AESOP_RAISE(core, AESOP_R_INVALID_CONFIG_DATA, "%s = %s; allowed: %s", setting->key, value, setting->allowed);
+    return 0;
+}
+
+static int parse_kernel(struct aesop_config *config, const struct aesop_core *core, const struct setting *setting,
+                        const char *value)
 {
     static const char *const names[] = {"vaes512", "vaes256", "aesni"};
 
@@ -21,31 +46,34 @@ static int parse_kernel(struct aesop_config *config, const char *value)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(value, names[i]) == 0)
             config->kernel = names[i];
-    return config->kernel != NULL;
+    return config->kernel != NULL || refuse(core, setting, value);
 }
 
-static int parse_chunk(struct aesop_config *config, const char *value)
+static int parse_chunk(struct aesop_config *config, const struct aesop_core *core, const struct setting *setting,
+                       const char *value)
 {
     char *end;
 
     if (!isdigit((unsigned char)value[0]))
-        return 0; /* strtoul would take a sign and white space */
+        return refuse(core, setting, value); /* strtoul would take a sign and white space */
     const unsigned long bytes = strtoul(value, &end, 10);
     if (*end != '\0' || bytes < CHUNK_UNIT || bytes > CHUNK_MAX || bytes % CHUNK_UNIT != 0)
-        return 0;
+        return refuse(core, setting, value);
     config->chunk = bytes;
     return 1;
 }
 
-static const struct setting {
-    const char *key;
-    int (*parse)(struct aesop_config *config, const char *value); /* 0: refused, nothing raised */
-    const char *allowed;
-} settings[] = {
-    {"kernel", parse_kernel, "auto, vaes512, vaes256 or aesni"},
-    {"chunk", parse_chunk, "a multiple of 4096 from 4096 to 1073741824, in bytes"},
-};
-enum { SETTINGS = sizeof settings / sizeof settings[0] };
+static int parse_constraints(struct aesop_config *config, const struct aesop_core *core, const struct setting *setting,
+                             const char *value)
+{
+    struct aesop_constraint_error error;
+
+    config->constraints = aesop_constraints_parse(&error, value);
+    if (config->constraints == NULL)
+        AESOP_RAISE(core, AESOP_R_INVALID_CONFIG_DATA, "%s = %s; at byte %zu expected: %s; allowed: %s", setting->key,
+                    value, error.position, error.expected, setting->allowed);
+    return config->constraints != NULL;
+}
 
 /* The core fills in *value where the section has the key. */
 static OSSL_PARAM ask(const char *key, char **value)
@@ -121,7 +149,7 @@ static void guess_slips(struct guesses *g, const char *key)
 
 static int refuse_unknown_keys(const struct aesop_core *core)
 {
-    enum { ROOM = 2048 };
+    enum { ROOM = 4096 };
     struct guesses g = {.room = ROOM};
     int ok = 0;
 
@@ -139,7 +167,7 @@ static int refuse_unknown_keys(const struct aesop_core *core)
     ok = 1;
     for (size_t i = 0; i < g.count && ok; i++) {
         if (g.values[i] != NULL) {
-            AESOP_RAISE(core, AESOP_R_INVALID_CONFIG_DATA, "unknown key %s = %s; allowed: kernel, chunk", g.keys[i],
+            AESOP_RAISE(core, AESOP_R_INVALID_CONFIG_DATA, "unknown key %s = %s; allowed: " ALL_KEYS, g.keys[i],
                         g.values[i]);
             ok = 0;
         }
@@ -163,11 +191,18 @@ int aesop_config_read(struct aesop_config *config, const struct aesop_core *core
     if (!core->get_params(core->handle, params))
         return 0;
     for (size_t i = 0; i < SETTINGS; i++) {
-        if (values[i] != NULL && !settings[i].parse(config, values[i])) {
-            AESOP_RAISE(core, AESOP_R_INVALID_CONFIG_DATA, "%s = %s; allowed: %s", settings[i].key, values[i],
-                        settings[i].allowed);
-            return 0;
-        }
+        if (values[i] != NULL && !settings[i].parse(config, core, &settings[i], values[i]))
+            goto refused;
     }
-    return refuse_unknown_keys(core);
+    if (refuse_unknown_keys(core))
+        return 1;
+refused:
+    aesop_config_clear(config);
+    return 0;
+}
+
+void aesop_config_clear(struct aesop_config *config)
+{
+    aesop_constraints_free(config->constraints);
+    config->constraints = NULL;
 }

@@ -5,14 +5,22 @@
 
 #include <stddef.h>
 
+#include "cache/constraint.h"
 #include "provider/core.h"
 
 struct aesop_config {
     const char *kernel; /* a kernel set's name, or NULL for the fastest that this CPU has */
     size_t chunk;       /* bytes of the longest run that is handed to a kernel, a multiple of 4096 */
+    struct aesop_constraints *constraints; /* of what is not to be offered, or NULL */
 };
 
-/* Reads and validates. Returns 1, or 0 with an error raised that names the key, the value and what is allowed. */
+/*
+ * Reads and validates. Returns 1, or 0 with nothing held and an error raised that names the key, the value and what is
+ * allowed.
+ */
 int aesop_config_read(struct aesop_config *config, const struct aesop_core *core);
+
+/* Frees what the configuration holds. */
+void aesop_config_clear(struct aesop_config *config);
 
 #endif

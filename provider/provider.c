@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <openssl/core_names.h>
 #include <openssl/params.h>
@@ -21,23 +22,45 @@ static OSSL_FUNC_provider_query_operation_fn provider_query_operation;
 static OSSL_FUNC_provider_get_reason_strings_fn provider_get_reason_strings;
 
 /* Names and OIDs exactly as the default provider's: the name map is shared, and a difference breaks both. */
-#define OFFER(names, functions) {names, "provider=aesop", functions, NULL}
-static const OSSL_ALGORITHM ciphers[] = {
-    OFFER("AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", aesop_aes256gcm_functions),
-    OFFER("AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26", aesop_aes192gcm_functions),
-    OFFER("AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", aesop_aes128gcm_functions),
-    OFFER("AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42", aesop_aes256cbc_functions),
-    OFFER("AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22", aesop_aes192cbc_functions),
-    OFFER("AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2", aesop_aes128cbc_functions),
-    {NULL, NULL, NULL, NULL},
+#define OFFER(name, aliases, tag_bits, functions) {{name ":" aliases, "provider=aesop", functions, NULL}, name, tag_bits}
+static const struct cipher {
+    OSSL_ALGORITHM algorithm;
+    const char *name;
+    unsigned tag_bits;
+} all_ciphers[AESOP_CIPHERS] = {
+    OFFER("AES-256-GCM", "id-aes256-GCM:2.16.840.1.101.3.4.1.46", 128, aesop_aes256gcm_functions),
+    OFFER("AES-192-GCM", "id-aes192-GCM:2.16.840.1.101.3.4.1.26", 128, aesop_aes192gcm_functions),
+    OFFER("AES-128-GCM", "id-aes128-GCM:2.16.840.1.101.3.4.1.6", 128, aesop_aes128gcm_functions),
+    OFFER("AES-256-CBC", "AES256:2.16.840.1.101.3.4.1.42", 0, aesop_aes256cbc_functions),
+    OFFER("AES-192-CBC", "AES192:2.16.840.1.101.3.4.1.22", 0, aesop_aes192cbc_functions),
+    OFFER("AES-128-CBC", "AES128:2.16.840.1.101.3.4.1.2", 0, aesop_aes128cbc_functions),
 };
+
+/* What the constraints leave, once for all: they are judged on the day the provider loads. */
+static void choose_ciphers(struct aesop_provider *provider)
+{
+    OSSL_ALGORITHM *next = provider->ciphers;
+
+    for (size_t i = 0; i < AESOP_CIPHERS; i++) {
+        const struct aesop_constraint_question question = {
+            .algorithm = all_ciphers[i].name,
+            .tag_bits = all_ciphers[i].tag_bits,
+            .when = time(NULL),
+        };
+
+        if (provider->config.constraints == NULL
+            || aesop_constraints_forbid(provider->config.constraints, &question) == NULL)
+            *next++ = all_ciphers[i].algorithm;
+    }
+    *next = (OSSL_ALGORITHM){NULL, NULL, NULL, NULL};
+}
 
 static const OSSL_ALGORITHM *provider_query_operation(void *provctx, int operation_id, int *no_cache)
 {
     const struct aesop_provider *provider = provctx;
 
     *no_cache = 0;
-    return operation_id == OSSL_OP_CIPHER && provider->dispatch.kernels != NULL ? ciphers : NULL;
+    return operation_id == OSSL_OP_CIPHER && provider->dispatch.kernels != NULL ? provider->ciphers : NULL;
 }
 
 static const OSSL_PARAM *provider_gettable_params(void *provctx)
@@ -88,6 +111,7 @@ static void provider_teardown(void *provctx)
     struct aesop_provider *provider = provctx;
     const struct aesop_core core = provider->core;
 
+    aesop_config_clear(&provider->config);
     aesop_core_clear_free(&core, provider, 0);
 }
 
@@ -133,9 +157,10 @@ __attribute__((visibility("default"))) int OSSL_provider_init(const OSSL_CORE_HA
         return 0;
     provider->core = core;
     if (!aesop_config_read(&provider->config, &core) || !choose_kernels(provider)) {
-        aesop_core_clear_free(&core, provider, 0);
+        provider_teardown(provider);
         return 0;
     }
+    choose_ciphers(provider);
     *out = functions;
     *provctx = provider;
     return 1;

@@ -7,12 +7,15 @@
 #include "provider/config.h"
 #include "provider/core.h"
 
+#define AESOP_CIPHERS 6
+
 /* Written by OSSL_provider_init alone, read-only afterwards: threads and forks share it freely. */
 struct aesop_provider {
     struct aesop_core core;
     struct aesop_config config;
     struct aesop_dispatch dispatch; /* kernels is NULL where this CPU has none that we could use */
     const char *kernel_name;        /* "none" then */
+    OSSL_ALGORITHM ciphers[AESOP_CIPHERS + 1]; /* that are offered */
     char build_info[64];
 };
 
