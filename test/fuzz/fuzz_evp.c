@@ -30,6 +30,8 @@ struct program {
     unsigned which;
     int encrypt;
     int has_cipher;
+    int tagged;   /* an encryption has ended since init */
+    int begun;    /* data went in since the last IV */
     int iv_known; /* otherwise GCM encrypts with an IV of each side's own making */
 };
 
@@ -78,6 +80,9 @@ static void op_init(struct program *p)
     const unsigned char *key = flags & 2 ? pattern + slice : NULL, *iv = flags & 4 ? pattern + 2 * slice : NULL;
     int result[SIDES], with_cipher = flags & 1 || !p->has_cipher;
 
+    /* A new key alone in the middle of a message: default goes on with a counter of zero. Nobody may want that. */
+    if (p->begun && key != NULL && iv == NULL)
+        iv = pattern;
     if (with_cipher) {
         p->which = next(p) % CIPHERS;
         p->has_cipher = 1;
@@ -90,6 +95,9 @@ static void op_init(struct program *p)
         result[side] =
             EVP_CipherInit_ex2(p->ctx[side], with_cipher ? ciphers[side][p->which] : NULL, key, iv, p->encrypt, NULL);
     agree(p, "init", result);
+    p->tagged = 0;
+    if (with_cipher || iv != NULL)
+        p->begun = 0;
     p->iv_known |= iv != NULL && result[OURS] > 0;
 }
 
@@ -108,6 +116,9 @@ static void op_set_tag(struct program *p)
     unsigned len = next(p) % 18, slice = next(p);
     int result[SIDES];
 
+    /* Both refuse, but default has then overwritten the tag that it had computed. */
+    if (p->encrypt)
+        return;
     for (int side = 0; side < SIDES; side++)
         result[side] = EVP_CIPHER_CTX_ctrl(p->ctx[side], EVP_CTRL_AEAD_SET_TAG, (int)len, pattern + slice);
     agree(p, "set tag", result);
@@ -118,6 +129,9 @@ static void op_get_tag(struct program *p)
     unsigned char tag[SIDES][32] = { { 0 } };
     int len = (int)(next(p) % 18), result[SIDES];
 
+    /* Default hands out what is left of a tag that was set for another message. */
+    if (!p->tagged)
+        return;
     for (int side = 0; side < SIDES; side++)
         result[side] = EVP_CIPHER_CTX_ctrl(p->ctx[side], EVP_CTRL_AEAD_GET_TAG, len, tag[side]);
     agree(p, "get tag", result);
@@ -134,6 +148,7 @@ static void op_update(struct program *p)
         len %= 64;
     if (iv_missing(p))
         return;
+    p->begun = 1;
     /* From the heap and of the right size, for AddressSanitizer. */
     for (int side = 0; side < SIDES; side++) {
         unsigned char *in = malloc(len + 1);
@@ -168,6 +183,7 @@ static void op_final(struct program *p)
         /* Default decrypts on behind a wrong tag, aesop does not: the program ends. */
         p->code = p->end;
     } else {
+        p->tagged = p->encrypt && is_gcm(p);
         if (out_len[OURS] != out_len[ORACLE])
             differs(p, "final's length", out_len[OURS], out_len[ORACLE]);
         agree_bytes(p, "final's bytes", (unsigned char *const[]){ out[OURS], out[ORACLE] }, sizeof out[0]);
