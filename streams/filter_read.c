@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "streams/filter.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
+
+#include <aesop/stream.h>
+
+/* Reads from the source once. */
+static enum progress fill(struct aesop_filter *f, BIO *b, BIO *next)
+{
+    const struct aesop_stream *s = &f->stream;
+    /* Up to the end of a unit, and what must follow it: then no more than that has to be moved to the front. */
+    size_t goal = f->header_missing + s->unit + (f->batch - s->full_unit) + s->lookahead;
+    int n;
+
+    if (f->in_pos > 0) {
+        f->in_len -= f->in_pos;
+        memmove(f->in, f->in + f->in_pos, f->in_len);
+        f->in_pos = 0;
+    }
+    if (f->header_missing > 0 && f->seek_pending)
+        goal = f->header_missing;
+    if (goal > INT_MAX)
+        goal = INT_MAX;
+    n = BIO_read(next, f->in + f->in_len, (int)(goal - f->in_len));
+    if (n > 0) {
+        f->in_len += (size_t)n;
+        return DONE;
+    }
+    if (BIO_should_retry(next)) {
+        BIO_copy_next_retry(b);
+        return BLOCKED;
+    }
+    if (n < 0) {
+        aesop_stream_fail(&f->stream, AESOP_STREAM_R_NEXT_BIO, "reading from the next bio, at byte %llu of the text",
+                          (unsigned long long)s->text_bytes);
+        return FAILED;
+    }
+    f->ended = 1;
+    return DONE;
+}
+
+struct unit {
+    const uint8_t *in;
+    size_t len;
+    int last;
+};
+
+/* Whether `in` holds the next unit. */
+static int have_unit(const struct aesop_filter *f, struct unit *u)
+{
+    const struct aesop_stream *s = &f->stream;
+    const size_t there = f->in_len - f->in_pos;
+
+    u->in = f->in + f->in_pos;
+    u->last = there < s->unit + s->lookahead;
+    u->len = u->last ? there : s->unit;
+    return f->header_missing == 0 && (!u->last || f->ended);
+}
+
+/* Takes the header out of `in`, or fails where it ends too early. */
+static int read_header(struct aesop_filter *f)
+{
+    size_t taken;
+
+    if (f->header_missing == 0)
+        return 1;
+    if (!aesop_filter_take_header(f, f->in + f->in_pos, f->in_len - f->in_pos, &taken))
+        return 0;
+    f->in_pos += taken;
+    return f->header_missing == 0 || !f->ended || aesop_filter_fail_in_header(f);
+}
+
+/* Byte of the source where a segment starts. */
+static int64_t segment_offset(const struct aesop_filter *f, uint64_t number)
+{
+    const struct aesop_stream *s = &f->stream;
+
+    return f->origin + (int64_t)(number > 0 ? number * s->config.segment_bytes : s->header_bytes);
+}
+
+static int fail_to_seek(struct aesop_filter *f)
+{
+    return aesop_stream_fail(&f->stream, AESOP_STREAM_R_NEXT_BIO, "the source does not seek");
+}
+
+/* Segment 0 is shorter by the header: with that added to offsets all are of one length. */
+static int seek_now(struct aesop_filter *f, BIO *next)
+{
+    struct aesop_stream *s = &f->stream;
+    const uint64_t text = s->config.segment_bytes - s->config.tag_bytes;
+    const uint64_t at = f->position + s->header_bytes, number = at / text;
+
+    f->seek_pending = 0;
+    f->out_pos = f->out_len = f->released = 0;
+    s->finished = 0;
+    if (!aesop_source_seek(f, next, segment_offset(f, number)))
+        return fail_to_seek(f);
+    s->config.format->jump(s, number);
+    f->skip = number > 0 ? at % text : f->position;
+    return 1;
+}
+
+/*
+ * Nothing is where a seek led to. That is the end only if the stream has a verified last segment, so find and read it.
+ * 32 probes at most, of a byte each.
+ */
+static enum progress seek_last(struct aesop_filter *f, BIO *b, BIO *next)
+{
+    struct aesop_stream *s = &f->stream;
+    uint64_t there = 0, missing = s->number;
+
+    while (missing - there > 1) {
+        const uint64_t middle = there + (missing - there) / 2;
+        char byte;
+        int n;
+
+        if (!aesop_source_seek(f, next, segment_offset(f, middle)))
+            return fail_to_seek(f) - 1;
+        n = BIO_read(next, &byte, 1);
+        if (n <= 0 && BIO_should_retry(next)) {
+            BIO_copy_next_retry(b);
+            return BLOCKED;
+        }
+        if (n < 0)
+            return aesop_stream_fail(s, AESOP_STREAM_R_NEXT_BIO, "looking for the last segment") - 1;
+        if (n > 0)
+            there = middle;
+        else
+            missing = middle;
+    }
+    if (!aesop_source_seek(f, next, segment_offset(f, there)))
+        return fail_to_seek(f) - 1;
+    s->config.format->jump(s, there);
+    f->skip = SIZE_MAX;
+    return DONE;
+}
+
+/* One step of reading: a unit, a piece of the source, or a seek. */
+static enum progress read_step(struct aesop_filter *f, BIO *b, BIO *next, uint8_t *data, size_t len, size_t *got)
+{
+    struct aesop_stream *s = &f->stream;
+    struct unit u;
+
+    *got = 0;
+    if (f->seek_pending && f->header_missing == 0)
+        return seek_now(f, next) ? DONE : FAILED;
+    if (!have_unit(f, &u)) {
+        const enum progress result = fill(f, b, next);
+
+        return result == DONE && !read_header(f) ? FAILED : result;
+    }
+    /* Reading on never stops in front of a segment, so this one was sought. */
+    if (u.len == 0 && f->sought && s->number > 0)
+        return seek_last(f, b, next);
+    f->sought = 0;
+    if (f->skip == 0 && len >= aesop_stream_out_bytes(s, u.len, u.last)) {
+        if (!s->config.format->unit(s, data, got, u.in, u.len, u.last))
+            return FAILED;
+    } else {
+        size_t n;
+
+        f->out_pos = f->out_len = f->released = 0;
+        if (!aesop_filter_unit(f, u.in, u.len, u.last))
+            return FAILED;
+        n = f->skip < f->out_len ? f->skip : f->out_len;
+        f->out_pos = n;
+        f->skip = s->finished ? 0 : f->skip - n;
+    }
+    f->in_pos += u.len;
+    return DONE;
+}
+
+/* Whether all that is left of the message will, as far as the source knows, fit into the caller's memory. */
+static int message_fits(const struct aesop_filter *f, BIO *next, size_t len)
+{
+    const struct aesop_stream *s = &f->stream;
+    const size_t pending = BIO_ctrl_pending(next);
+
+    return pending > 0 && len >= s->block_bytes &&
+           pending <= len - s->block_bytes + f->header_missing + s->config.tag_bytes - (f->in_len - f->in_pos);
+}
+
+/* What was decrypted into the caller's memory goes on waiting in `out`. */
+static int spill(struct aesop_filter *f, uint8_t *data, size_t made)
+{
+    const int ok = aesop_filter_hold_more(f, made);
+
+    if (ok && !f->verify_only) {
+        memcpy(f->out, data, made);
+        f->out_len = made;
+        f->out_high = made > f->out_high ? made : f->out_high;
+    }
+    OPENSSL_cleanse(data, made);
+    return ok;
+}
+
+/* The message is verified. Once more from the start, to release it. */
+static enum progress read_again(struct aesop_filter *f, BIO *next)
+{
+    struct aesop_stream *s = &f->stream;
+
+    f->out_pos = f->out_len = f->released = 0;
+    f->header_missing = s->header_bytes;
+    if (!aesop_source_seek(f, next, f->origin))
+        return aesop_stream_fail(s, AESOP_STREAM_R_SOURCE_CHANGED, "the source does not seek back") - 1;
+    if (!aesop_stream_start(s))
+        return FAILED;
+    s->second_pass = 1;
+    return DONE;
+}
+
+/*
+ * Decrypts a whole message without releasing a byte: into `out`, or into the caller's memory where that is likely to
+ * hold it all. Where it turns out not to, or the source blocks, what is there moves to `out`.
+ */
+static enum progress read_held(struct aesop_filter *f, BIO *b, BIO *next, uint8_t *data, size_t len, size_t *got)
+{
+    struct aesop_stream *s = &f->stream;
+    int direct = f->out_len == 0 && !f->verify_only && message_fits(f, next, len);
+    size_t made = 0; /* in the caller's memory */
+    struct unit u;
+
+    *got = 0;
+    while (!s->finished) {
+        if (!have_unit(f, &u)) {
+            enum progress result = fill(f, b, next);
+
+            if (result == DONE && !read_header(f))
+                result = FAILED;
+            if (result == BLOCKED && direct && !spill(f, data, made))
+                result = FAILED;
+            if (result == FAILED)
+                OPENSSL_cleanse(data, made);
+            if (result != DONE)
+                return result;
+            continue;
+        }
+        if (direct && len - made >= aesop_stream_out_bytes(s, u.len, u.last)) {
+            size_t n;
+
+            if (!s->config.format->unit(s, data + made, &n, u.in, u.len, u.last)) {
+                OPENSSL_cleanse(data, made);
+                return FAILED;
+            }
+            made += n;
+        } else {
+            if (direct && !spill(f, data, made))
+                return FAILED;
+            direct = 0;
+            made = 0;
+            if (!aesop_filter_hold_more(f, aesop_filter_text_bytes(f, u.len, u.last)) ||
+                !aesop_filter_unit(f, u.in, u.len, u.last))
+                return FAILED;
+        }
+        f->in_pos += u.len;
+    }
+    *got = made;
+    return f->verify_only ? read_again(f, next) : DONE;
+}
+
+int aesop_filter_read(BIO *b, char *data, size_t len, size_t *read)
+{
+    struct aesop_filter *f = BIO_get_data(b);
+    BIO *next = BIO_next(b);
+    enum progress result = DONE;
+
+    *read = 0;
+    BIO_clear_retry_flags(b);
+    if (f == NULL)
+        return aesop_stream_refuse(AESOP_STREAM_R_NOT_SET_UP, "a read before AESOP_BIO_set_aead") - 1;
+    if (!aesop_filter_enter(f, next, SIDE_READ))
+        return -1;
+    while (*read < len) {
+        const size_t ready = f->released - f->out_pos, room = len - *read;
+        size_t n = ready < room ? ready : room;
+        struct unit u;
+
+        if (f->seek_pending)
+            n = 0;
+        memcpy(data + *read, f->out + f->out_pos, n);
+        f->out_pos += n;
+        *read += n;
+        f->position += n;
+        if (n > 0)
+            continue;
+        if (f->stream.finished && !f->seek_pending)
+            break;
+        /* The source may block: what is there goes out first. */
+        if (*read > 0 && !have_unit(f, &u))
+            break;
+        result = aesop_filter_holding(f) ? read_held(f, b, next, (uint8_t *)data + *read, room, &n)
+                                         : read_step(f, b, next, (uint8_t *)data + *read, room, &n);
+        if (result != DONE)
+            break;
+        *read += n;
+        f->position += n;
+    }
+    if (*read > 0) {
+        BIO_clear_retry_flags(b);
+        return 1;
+    }
+    return result == DONE ? 0 : -1;
+}
+
+long aesop_filter_seek(struct aesop_filter *f, BIO *next, long offset)
+{
+    struct aesop_stream *s = &f->stream;
+    const uint64_t text = s->config.segment_bytes - s->config.tag_bytes;
+
+    if (s->config.format->jump == NULL || s->config.encrypt || offset < 0 ||
+        ((uint64_t)offset + s->header_bytes) / text > UINT32_MAX || !aesop_filter_enter(f, next, SIDE_READ) ||
+        f->origin < 0)
+        return -1;
+    f->position = (uint64_t)offset;
+    f->seek_pending = f->sought = 1;
+    return offset;
+}
+
+long aesop_filter_tell(const struct aesop_filter *f)
+{
+    const struct aesop_stream *s = &f->stream;
+
+    return s->config.format->jump == NULL || s->config.encrypt || f->side == SIDE_WRITE ? -1 : (long)f->position;
+}
