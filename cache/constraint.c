@@ -64,6 +64,10 @@ static const struct spelling {
     { "-p-521-", "-secp521r1-" },
     { "-p521-", "-secp521r1-" },
     { "-prime192v1-", "-secp192r1-" },
+    { "mlkem512-", "-mlkem512-" },
+    { "mlkem768-", "-mlkem768-" },
+    { "mlkem1024-", "-mlkem1024-" },
+    { "--", "-" },
     { "-tlsv1.0-", "-tlsv1-" },
     { "-dtlsv1-", "-dtlsv1.0-" },
 };
@@ -110,7 +114,7 @@ static int row_make(char row[ROW_BYTES], int *joined, const char *name, size_t l
                 *joined = 1;
             }
             i += 3;
-        } else if (isalnum((unsigned char)name[i]) || name[i] == '.') {
+        } else if (isalnum((unsigned char)name[i]) || name[i] == '.' || name[i] == '*') {
             row[n++] = (char)tolower((unsigned char)name[i]);
         } else if (!element_starts) {
             row[n++] = '-';
@@ -360,20 +364,18 @@ static int parse_name(struct parser *p, struct entry *e)
     char row[ROW_BYTES];
     int joined;
 
-    if (n > 0 && p->at[n - 1] == '*') {
-        e->prefix = 1;
+    e->prefix = n > 0 && p->at[n - 1] == '*';
+    if (e->prefix)
         n--;
-    }
     for (size_t i = 0; i < n; i++)
         if (!isalnum((unsigned char)p->at[i]) && strchr("-_./", p->at[i]) == NULL) {
             p->at += i;
             return expected(p, "letters, digits and - _ . / in a name, or * at its end");
         }
-    if (n == 0 || !isalnum((unsigned char)*p->at) || !row_make(row, &joined, p->at, n))
+    if (n == 0 || !isalnum((unsigned char)*p->at) || !row_make(row, &joined, p->at, length))
         return expected(p, what);
-    /* TLS_RSA_* begins with whole elements, TLS_ECDH* goes on in the last one. */
-    if (e->prefix && isalnum((unsigned char)p->at[n - 1]))
-        row[strlen(row) - 1] = '\0';
+    /* TLS_RSA_* ends with a whole element, TLS_ECDH* amid the last one. */
+    row[strcspn(row, "*")] = '\0';
     if ((e->row = strdup(row)) == NULL)
         return expected(p, "memory");
     if (!entry_set_parts(e, joined) || (e->prefix && e->part_count > 1))

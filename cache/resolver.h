@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the resolver know of each other. */
+#ifndef AESOP_CACHE_RESOLVER_H
+#define AESOP_CACHE_RESOLVER_H
+
+#include "aesop/resolver.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <openssl/provider.h>
+
+#include "cache/constraint.h"
+#include "cache/table.h"
+
+typedef int aesop_security_fn(const SSL *ssl, const SSL_CTX *ctx, int operation, int bits, int nid, void *other,
+                              void *ex);
+
+/* A method that was handed out, with the one reference that the resolver has to it. */
+struct aesop_kept {
+    void *method;
+    const struct aesop_operation *operation;
+};
+
+/* Constraints in force, now or once: all stay until the resolver goes, for whoever is still reading one. */
+struct aesop_policy {
+    struct aesop_policy *earlier;
+    struct aesop_constraints *constraints;
+    uint64_t stamp; /* of the decisions made under it */
+};
+
+struct aesop_resolver_st {
+    /* Read by every call, written seldom. */
+    _Atomic uint64_t *generation; /* the watcher's, or own_generation */
+    struct aesop_table *answers, *decisions;
+    struct aesop_policy *_Atomic policy;
+    aesop_security_fn *_Atomic level_check; /* OpenSSL's own, once it has been looked up */
+    OSSL_LIB_CTX *libctx;
+    OSSL_PROVIDER *watch; /* NULL without one */
+    _Atomic uint64_t own_generation;
+    size_t capacity, bytes;
+
+    /* Written where OpenSSL or the constraints had to be asked: away from what others read. */
+    _Alignas(64) _Atomic uint64_t fetches;
+    _Atomic uint64_t evaluations;
+    pthread_mutex_t lock;
+    struct aesop_kept *kept;
+    size_t kept_count, kept_room;
+};
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Constraints on a TLS handshake, through OpenSSL's security callback. */
+#include "cache/resolver.h"
+
+#include <string.h>
+
+#include <openssl/x509.h>
+
+/* ---- what the numbers of the protocol are called ---- */
+
+struct group {
+    unsigned id;
+    const char *name, *key; /* the name under which its size is constrained */
+    unsigned key_bits;
+};
+
+/* IANA's "TLS Supported Groups"; those that OpenSSL can negotiate. */
+static const struct group groups[] = {
+    { 19, "secp192r1", "EC", 192 },
+    { 20, "secp224k1", "EC", 224 },
+    { 21, "secp224r1", "EC", 224 },
+    { 22, "secp256k1", "EC", 256 },
+    { 23, "secp256r1", "EC", 256 },
+    { 24, "secp384r1", "EC", 384 },
+    { 25, "secp521r1", "EC", 521 },
+    { 26, "brainpoolP256r1", "EC", 256 },
+    { 27, "brainpoolP384r1", "EC", 384 },
+    { 28, "brainpoolP512r1", "EC", 512 },
+    { 29, "X25519", "XDH", 255 },
+    { 30, "X448", "XDH", 448 },
+    { 31, "brainpoolP256r1tls13", "EC", 256 },
+    { 32, "brainpoolP384r1tls13", "EC", 384 },
+    { 33, "brainpoolP512r1tls13", "EC", 512 },
+    { 256, "ffdhe2048", "DH", 2048 },
+    { 257, "ffdhe3072", "DH", 3072 },
+    { 258, "ffdhe4096", "DH", 4096 },
+    { 259, "ffdhe6144", "DH", 6144 },
+    { 260, "ffdhe8192", "DH", 8192 },
+    { 512, "MLKEM512", "ML-KEM", 512 },
+    { 513, "MLKEM768", "ML-KEM", 768 },
+    { 514, "MLKEM1024", "ML-KEM", 1024 },
+    { 4587, "SecP256r1MLKEM768", "ML-KEM", 768 },
+    { 4588, "X25519MLKEM768", "ML-KEM", 768 },
+    { 4589, "SecP384r1MLKEM1024", "ML-KEM", 1024 },
+};
+
+struct number_name {
+    unsigned number;
+    const char *name;
+};
+
+/* IANA's "TLS SignatureScheme"; the names split into digest and key as constraints do. */
+static const struct number_name signature_algorithms[] = {
+    { 0x0101, "rsa_pkcs1_md5" },
+    { 0x0201, "rsa_pkcs1_sha1" },
+    { 0x0202, "dsa_sha1" },
+    { 0x0203, "ecdsa_sha1" },
+    { 0x0301, "rsa_pkcs1_sha224" },
+    { 0x0302, "dsa_sha224" },
+    { 0x0303, "ecdsa_sha224" },
+    { 0x0401, "rsa_pkcs1_sha256" },
+    { 0x0402, "dsa_sha256" },
+    { 0x0403, "ecdsa_secp256r1_sha256" },
+    { 0x0501, "rsa_pkcs1_sha384" },
+    { 0x0502, "dsa_sha384" },
+    { 0x0503, "ecdsa_secp384r1_sha384" },
+    { 0x0601, "rsa_pkcs1_sha512" },
+    { 0x0602, "dsa_sha512" },
+    { 0x0603, "ecdsa_secp521r1_sha512" },
+    { 0x0804, "rsa_pss_rsae_sha256" },
+    { 0x0805, "rsa_pss_rsae_sha384" },
+    { 0x0806, "rsa_pss_rsae_sha512" },
+    { 0x0807, "ed25519" },
+    { 0x0808, "ed448" },
+    { 0x0809, "rsa_pss_pss_sha256" },
+    { 0x080a, "rsa_pss_pss_sha384" },
+    { 0x080b, "rsa_pss_pss_sha512" },
+    { 0x081a, "ecdsa_brainpoolP256r1tls13_sha256" },
+    { 0x081b, "ecdsa_brainpoolP384r1tls13_sha384" },
+    { 0x081c, "ecdsa_brainpoolP512r1tls13_sha512" },
+    { 0x0904, "mldsa44" },
+    { 0x0905, "mldsa65" },
+    { 0x0906, "mldsa87" },
+};
+
+static const struct number_name versions[] = {
+    { SSL3_VERSION, "SSLv3" },       { TLS1_VERSION, "TLSv1" },     { TLS1_1_VERSION, "TLSv1.1" },
+    { TLS1_2_VERSION, "TLSv1.2" },   { TLS1_3_VERSION, "TLSv1.3" }, { DTLS1_VERSION, "DTLSv1.0" },
+    { DTLS1_2_VERSION, "DTLSv1.2" },
+};
+
+static const char *name_of(const struct number_name *table, size_t count, unsigned number)
+{
+    for (size_t i = 0; i < count; i++)
+        if (table[i].number == number)
+            return table[i].name;
+    return NULL;
+}
+
+#define NAME_OF(table, number) name_of(table, sizeof table / sizeof table[0], number)
+
+/* ---- questions ---- */
+
+struct handshake {
+    AESOP_RESOLVER *resolver;
+    const SSL *ssl; /* NULL while an SSL_CTX is being set up */
+    unsigned usage;
+};
+
+static int permits(const struct handshake *h, const char *name, unsigned key_bits, unsigned tag_bits)
+{
+    return name == NULL || AESOP_RESOLVER_permits(h->resolver, h->usage, name, key_bits, tag_bits, 0);
+}
+
+static int permits_suite(const struct handshake *h, const SSL_CIPHER *suite)
+{
+    const char *name = SSL_CIPHER_standard_name(suite);
+    const unsigned tag_bits = !SSL_CIPHER_is_aead(suite) ? 0 : strstr(name, "CCM_8") != NULL ? 64 : 128;
+
+    return permits(h, name, 0, tag_bits);
+}
+
+/* By its own name (X25519), and by the size of keys of its kind (EC keySize < 256). */
+static int permits_group(const struct handshake *h, const unsigned char *code, int nid)
+{
+    const unsigned number = code == NULL ? 0 : (unsigned)code[0] << 8 | code[1];
+
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+        if (groups[i].id == number)
+            return permits(h, groups[i].name, 0, 0) && permits(h, groups[i].key, groups[i].key_bits, 0);
+    return nid == NID_undef || permits(h, OBJ_nid2sn(nid), 0, 0);
+}
+
+/* "RSA", "EC", "ED25519" ... with its size, and the curve of an EC key. */
+static int permits_key(const struct handshake *h, const EVP_PKEY *key)
+{
+    char curve[64];
+
+    if (key == NULL)
+        return 1;
+    if (!permits(h, EVP_PKEY_get0_type_name(key), (unsigned)EVP_PKEY_get_bits(key), 0))
+        return 0;
+    return !EVP_PKEY_is_a(key, "EC") || !EVP_PKEY_get_group_name(key, curve, sizeof curve, NULL) ||
+           permits(h, curve, 0, 0);
+}
+
+static int permits_certificate(struct handshake *h, int operation, X509 *certificate)
+{
+    const int of_peer = (operation & SSL_SECOP_PEER) != 0;
+
+    /* Which end presents it, for "usage TLSServer": the peer of a server is the client. */
+    if (h->ssl != NULL)
+        h->usage = SSL_is_server(h->ssl) != of_peer ? AESOP_USAGE_TLS_SERVER : AESOP_USAGE_TLS_CLIENT;
+    h->usage |= AESOP_USAGE_CERTIFICATE_SIGNATURE;
+    if ((operation & ~SSL_SECOP_PEER) == SSL_SECOP_CA_MD)
+        return permits(h, OBJ_nid2ln(X509_get_signature_nid(certificate)), 0, 0);
+    return permits_key(h, X509_get0_pubkey(certificate));
+}
+
+static int permits_operation(struct handshake *h, int operation, int nid, void *other)
+{
+    const unsigned char *code = other;
+
+    switch (operation & (int)SSL_SECOP_OTHER_TYPE) {
+    case SSL_SECOP_OTHER_CIPHER:
+        return permits_suite(h, other);
+    case SSL_SECOP_OTHER_CURVE:
+        return permits_group(h, other, nid);
+    case SSL_SECOP_OTHER_PKEY:
+        return permits_key(h, other);
+    case SSL_SECOP_OTHER_SIGALG:
+        h->usage |= AESOP_USAGE_HANDSHAKE_SIGNATURE;
+        /* Without a code OpenSSL asks which kinds of key make sense at all. */
+        return code == NULL || permits(h, NAME_OF(signature_algorithms, (unsigned)code[0] << 8 | code[1]), 0, 0);
+    case SSL_SECOP_OTHER_CERT:
+        return permits_certificate(h, operation, other);
+    default:
+        return operation != SSL_SECOP_VERSION || permits(h, NAME_OF(versions, (unsigned)nid), 0, 0);
+    }
+}
+
+/* ---- OpenSSL's own check ---- */
+
+/* Not exported, but what every new SSL_CTX begins with. */
+static aesop_security_fn *level_check(AESOP_RESOLVER *r)
+{
+    aesop_security_fn *check = atomic_load_explicit(&r->level_check, memory_order_acquire);
+
+    if (check == NULL) {
+        SSL_CTX *ctx = SSL_CTX_new_ex(r->libctx, NULL, TLS_method());
+
+        if (ctx == NULL)
+            return NULL;
+        check = SSL_CTX_get_security_callback(ctx);
+        SSL_CTX_free(ctx);
+        atomic_store_explicit(&r->level_check, check, memory_order_release);
+    }
+    return check;
+}
+
+int AESOP_RESOLVER_security_callback(const SSL *ssl, const SSL_CTX *ctx, int operation, int bits, int nid, void *other,
+                                     void *resolver)
+{
+    struct handshake h = { resolver, ssl, 0 };
+    aesop_security_fn *check = level_check(h.resolver);
+
+    /* Without OpenSSL's check nothing is permitted, rather than more than it would permit. */
+    if (check == NULL || !check(ssl, ctx, operation, bits, nid, other, NULL))
+        return 0;
+    if (ssl != NULL)
+        h.usage = SSL_is_server(ssl) ? AESOP_USAGE_TLS_SERVER : AESOP_USAGE_TLS_CLIENT;
+    return permits_operation(&h, operation, nid, other);
+}
