@@ -2,8 +2,8 @@
 /*
  * What every benchmark shares: subjects measured in turn, medians and spread, a table and CSV, the machine's name.
  *
- * Machines are noisy and differ: subjects run in short alternating slices, the figure of one is the median of its slices, and
- * the ratio of two is the median of the ratios of neighbouring slices.
+ * Machines are noisy and differ: subjects run in short alternating slices, the figure of one is the median of its
+ * slices, and the ratio of two is the median of the ratios of neighbouring slices.
  */
 #ifndef AESOP_BENCH_BENCH_H
 #define AESOP_BENCH_BENCH_H
@@ -41,7 +41,10 @@ double bench_seconds(void);
 /* One row of the table and of the CSV file, tab-separated fields by printf format; the first row is the heading. */
 void bench_row(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A library context with aesop on that kernel (NULL: its choice) from AESOP_MODULE_DIR, or NULL with errors on stderr. */
+/*
+ * A library context with aesop on that kernel (NULL: its choice) from AESOP_MODULE_DIR, or NULL with errors on
+ * stderr.
+ */
 OSSL_LIB_CTX *bench_ctx_aesop(const char *kernel);
 /* One with default alone. */
 OSSL_LIB_CTX *bench_ctx_default(void);

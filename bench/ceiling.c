@@ -7,15 +7,15 @@
 #include "bench/bench.h"
 #include "ciphers/cpu.h"
 
-static const struct ceiling_loops *const all_loops[] = {&ceiling_vaes512, &ceiling_vaes256, &ceiling_aesni};
+static const struct ceiling_loops *const all_loops[] = { &ceiling_vaes512, &ceiling_vaes256, &ceiling_aesni };
 
 const struct ceiling_loops *ceiling_loops_of(const char *kernel)
 {
     const uint32_t features = aesop_cpu_features();
 
     for (size_t i = 0; i < sizeof all_loops / sizeof all_loops[0]; i++)
-        if ((features & all_loops[i]->needs) == all_loops[i]->needs
-            && (strcmp(kernel, "auto") == 0 || strcmp(kernel, all_loops[i]->kernel) == 0))
+        if ((features & all_loops[i]->needs) == all_loops[i]->needs &&
+            (strcmp(kernel, "auto") == 0 || strcmp(kernel, all_loops[i]->kernel) == 0))
             return all_loops[i];
     return NULL;
 }
@@ -39,8 +39,8 @@ double ceiling_of(const char *cipher, const char *kernel)
     const struct ceiling_loops *loops = ceiling_loops_of(kernel);
     const size_t buffer_bytes = CEILING_TEXT_BYTES + 64;
     const int key_bits = strncmp(cipher, "AES-", 4) == 0 ? atoi(cipher + 4) : 0;
-    struct mix mix = {.rounds = (uint32_t)key_bits / 32 + 6};
-    struct bench_subject subject = {.name = "ceiling", .run = run_mix, .arg = &mix};
+    struct mix mix = { .rounds = (uint32_t)key_bits / 32 + 6 };
+    struct bench_subject subject = { .name = "ceiling", .run = run_mix, .arg = &mix };
 
     if (loops == NULL || key_bits == 0 || strlen(cipher) != strlen("AES-128-GCM"))
         return 0;

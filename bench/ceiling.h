@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a CPU can do at the most: loops of the instructions that the kernels are made of, with nothing to wait for. Included by
- * ceiling_template.h, which the files ceiling_<kernel>.c instantiate for one width each.
+ * What a CPU can do at the most: loops of the instructions that the kernels are made of, with nothing to wait for.
+ * Included by ceiling_template.h, which the files ceiling_<kernel>.c instantiate for one width each.
  */
 #ifndef AESOP_BENCH_CEILING_H
 #define AESOP_BENCH_CEILING_H
@@ -21,8 +21,11 @@ struct ceiling_loops {
     void (*aesenc)(void *buffer);         /* independent of each other */
     void (*aesenc_latency)(void *buffer); /* each waits for the one before */
     void (*clmul)(void *buffer);
-    void (*aesenc_clmul)(void *buffer);   /* two to one */
-    /* All that the modes do to CEILING_TEXT_BYTES, but for the dependencies between blocks: loads, stores, shuffles, additions. */
+    void (*aesenc_clmul)(void *buffer); /* two to one */
+    /*
+     * All that the modes do to CEILING_TEXT_BYTES, but for the dependencies between blocks: loads, stores, shuffles,
+     * additions.
+     */
     void (*gcm)(uint8_t *out, const uint8_t *in, uint32_t rounds);
     void (*cbc_dec)(uint8_t *out, const uint8_t *in, uint32_t rounds);
 };
@@ -30,8 +33,8 @@ struct ceiling_loops {
 extern const struct ceiling_loops ceiling_aesni, ceiling_vaes256, ceiling_vaes512;
 
 /*
- * GB/s of text at the most with that kernel ("auto": the widest that this CPU has), measured now; `cipher` is an EVP name, AES-*-GCM or
- * AES-*-CBC (decryption). 0 where this CPU lacks it or the cipher is another.
+ * GB/s of text at the most with that kernel ("auto": the widest that this CPU has), measured now; `cipher` is an EVP
+ * name, AES-*-GCM or AES-*-CBC (decryption). 0 where this CPU lacks it or the cipher is another.
  */
 double ceiling_of(const char *cipher, const char *kernel);
 

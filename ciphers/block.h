@@ -106,7 +106,7 @@ VEC_INLINE __m128i block_swap_halves(__m128i b)
 /* All rounds of AES but the first key and the last round. Keys come from memory, never by way of the stack. */
 VEC_INLINE __m128i block_encrypt_middle(const struct aesop_aes_key *key, __m128i b)
 {
-UNROLL
+    UNROLL
     for (uint32_t r = 1; r < 10; r++)
         b = _mm_aesenc_si128(b, block_round_key(key, r));
     for (uint32_t r = 10; r < key->rounds; r++)

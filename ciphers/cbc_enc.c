@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CBC encryption: SP 800-38A, 6.2. Each block waits for the one before it, so that the latency of AESENC times the rounds
- * is the speed of one stream, whatever the width of registers.
+ * CBC encryption: SP 800-38A, 6.2. Each block waits for the one before it, so that the latency of AESENC times the
+ * rounds is the speed of one stream, whatever the width of registers.
  */
 #if defined(__x86_64__)
 
@@ -10,8 +10,8 @@
 #include "ciphers/keysched.h"
 
 /*
- * The next block's plaintext and the first round key are added together with the last round key, so that the chain from block to
- * block is AESENC alone; the ciphertext is put right beside it.
+ * The next block's plaintext and the first round key are added together with the last round key, so that the chain
+ * from block to block is AESENC alone; the ciphertext is put right beside it.
  */
 VEC_TARGET void aesop_cbc_enc_aesni(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len,
                                     uint8_t iv[16])

@@ -12,7 +12,7 @@ VEC_INLINE void aes_dec_round(const struct aesop_aes_key *key, uint32_t round, v
 {
     const vec k = vec_round_key(key, round);
 
-UNROLL
+    UNROLL
     for (int i = 0; i < n; i++)
         s[i] = vec_aesdec(s[i], k);
 }
@@ -22,10 +22,10 @@ VEC_INLINE void cbc_dec_rounds(const struct aesop_aes_key *key, vec s[], const i
 {
     const vec whitening = vec_round_key(key, 0);
 
-UNROLL
+    UNROLL
     for (int i = 0; i < n; i++)
         s[i] = vec_xor(s[i], whitening);
-UNROLL
+    UNROLL
     for (uint32_t r = 1; r < 10; r++)
         aes_dec_round(key, r, s, n);
     if (key->rounds == 10)
@@ -48,14 +48,14 @@ VEC_INLINE __m128i cbc_dec_some(const struct aesop_aes_key *key, uint8_t *out, c
     const vec last_key = vec_round_key(key, key->rounds);
     vec s[4], chain[4];
 
-UNROLL
+    UNROLL
     for (int i = 0; i < n; i++) {
         s[i] = i < n - 1 ? vec_load(in + i * VEC_BYTES) : vec_load_some(in + i * VEC_BYTES, last_bytes);
         chain[i] = vec_xor(last_key, vec_shift_in(previous, s[i]));
         previous = i < n - 1 ? vec_last_block(s[i]) : vec_pick_block(s[i], last_bytes / 16 - 1);
     }
     cbc_dec_rounds(key, s, n);
-UNROLL
+    UNROLL
     for (int i = 0; i < n; i++) {
         s[i] = vec_aesdeclast(s[i], chain[i]);
         if (i < n - 1)
@@ -74,7 +74,7 @@ static VEC_TARGET void KERNEL(cbc_dec)(const struct aesop_aes_key *key, uint8_t 
     for (; len >= CBC_BATCH * VEC_BYTES; len -= CBC_BATCH * VEC_BYTES) {
         vec s[CBC_BATCH];
 
-UNROLL
+        UNROLL
         for (int i = 0; i < CBC_BATCH; i++)
             s[i] = vec_load(in + i * VEC_BYTES);
         const vec first_chain = vec_shift_in(previous, s[0]);
@@ -82,9 +82,12 @@ UNROLL
         previous = block_load(in + CBC_BATCH * VEC_BYTES - 16);
         cbc_dec_rounds(key, s, CBC_BATCH);
 
-        /* The ciphertext in front of each vector is read anew, to save registers: last vector first, since out may be in. */
+        /*
+         * The ciphertext in front of each vector is read anew, to save registers: last vector first, since out may be
+         * in.
+         */
         const vec last_key = vec_round_key(key, key->rounds);
-UNROLL
+        UNROLL
         for (int i = CBC_BATCH - 1; i > 0; i--) {
             const vec chain = vec_load(in + i * VEC_BYTES - 16);
 

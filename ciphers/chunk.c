@@ -16,8 +16,8 @@ static const struct aesop_kernels *kernels_for(const struct aesop_dispatch *d, s
 }
 
 /*
- * Kernels take in == out or buffers apart. Whatever else a caller hands over (EVP's own block buffer can put out a few bytes
- * ahead of in) becomes the in-place case first.
+ * Kernels take in == out or buffers apart. Whatever else a caller hands over (EVP's own block buffer can put out a
+ * few bytes ahead of in) becomes the in-place case first.
  */
 static const uint8_t *in_place_if_overlapping(uint8_t *out, const uint8_t *in, size_t len)
 {
@@ -29,14 +29,14 @@ static const uint8_t *in_place_if_overlapping(uint8_t *out, const uint8_t *in, s
     return out;
 }
 
-void aesop_cbc_encrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out,
-                       const uint8_t *in, size_t len, uint8_t iv[16])
+void aesop_cbc_encrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in,
+                       size_t len, uint8_t iv[16])
 {
     d->kernels->cbc_enc(key, out, in_place_if_overlapping(out, in, len), len, iv);
 }
 
-void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out,
-                       const uint8_t *in, size_t len, uint8_t iv[16])
+void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in,
+                       size_t len, uint8_t iv[16])
 {
     in = in_place_if_overlapping(out, in, len);
     do {
@@ -75,12 +75,12 @@ void aesop_gcm_start(const struct aesop_dispatch *d, struct aesop_gcm *gcm, cons
 }
 
 /*
- * Adds bytes to a block of which GHASH has seen the first `offset` bytes with zeros behind: by linearity they add their own
- * product with H. `block` holds them in place, zeros elsewhere.
+ * Adds bytes to a block of which GHASH has seen the first `offset` bytes with zeros behind: by linearity they add
+ * their own product with H. `block` holds them in place, zeros elsewhere.
  */
 static void hash_more_of_block(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t block[16])
 {
-    struct aesop_gcm_state product = {.ghash = {0}};
+    struct aesop_gcm_state product = { .ghash = { 0 } };
 
     d->narrow->gcm_hash(&gcm->key, &product, block, AESOP_BLOCK_BYTES);
     for (int i = 0; i < AESOP_BLOCK_BYTES; i++)
@@ -97,7 +97,7 @@ int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const u
     gcm->aad_bytes += len;
     if (offset != 0) {
         const size_t take = min_size(AESOP_BLOCK_BYTES - offset, len);
-        uint8_t block[AESOP_BLOCK_BYTES] = {0};
+        uint8_t block[AESOP_BLOCK_BYTES] = { 0 };
 
         memcpy(block + offset, aad, take);
         hash_more_of_block(d, gcm, block);
@@ -118,7 +118,7 @@ static size_t finish_block(const struct aesop_dispatch *d, struct aesop_gcm *gcm
                            size_t len, size_t offset, int enc)
 {
     const size_t take = min_size(AESOP_BLOCK_BYTES - offset, len);
-    uint8_t ciphertext[AESOP_BLOCK_BYTES] = {0};
+    uint8_t ciphertext[AESOP_BLOCK_BYTES] = { 0 };
 
     for (size_t i = 0; i < take; i++) {
         const uint8_t before = in[i], after = before ^ gcm->state.keystream[offset + i];
@@ -130,8 +130,8 @@ static size_t finish_block(const struct aesop_dispatch *d, struct aesop_gcm *gcm
     return take;
 }
 
-static int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in,
-                     size_t len, int enc)
+static int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in, size_t len,
+                     int enc)
 {
     const size_t offset = gcm->text_bytes % AESOP_BLOCK_BYTES;
 

@@ -13,9 +13,9 @@ struct aesop_dispatch {
 };
 
 /*
- * A run that fits into so many bytes gains nothing from wide registers and pays for filling and folding them: measured through
- * whole messages, a 16-byte one of GCM with associated data takes 25 ns on aesni where vaes512 takes 35; a masked store, as
- * those of wide tails are, is not forwarded to a load that follows, as in CBC in place.
+ * A run that fits into so many bytes gains nothing from wide registers and pays for filling and folding them:
+ * measured through whole messages, a 16-byte one of GCM with associated data takes 25 ns on aesni where vaes512 takes
+ * 35; a masked store, as those of wide tails are, is not forwarded to a load that follows, as in CBC in place.
  */
 #define AESOP_NARROW_BYTES 32
 
@@ -46,9 +46,9 @@ void aesop_gcm_tag(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_
  * CBC over len bytes, a multiple of 16; iv is replaced by the last ciphertext block. out may equal in or overlap it
  * in any way.
  */
-void aesop_cbc_encrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out,
-                       const uint8_t *in, size_t len, uint8_t iv[16]);
-void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out,
-                       const uint8_t *in, size_t len, uint8_t iv[16]);
+void aesop_cbc_encrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in,
+                       size_t len, uint8_t iv[16]);
+void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in,
+                       size_t len, uint8_t iv[16]);
 
 #endif

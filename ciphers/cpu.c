@@ -12,7 +12,10 @@ static uint64_t xgetbv0(void)
 {
     uint32_t low, high;
 
-    /* As an instruction, since the intrinsic would need a target attribute and we only come here when OSXSAVE says so. */
+    /*
+     * As an instruction, since the intrinsic would need a target attribute and we only come here when OSXSAVE says
+     * so.
+     */
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (uint64_t)high << 32 | low;
 }

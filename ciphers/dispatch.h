@@ -21,8 +21,8 @@ int aesop_kernels_self_test(const struct aesop_kernels *kernels);
 typedef void aesop_kernels_failed_fn(void *arg, const struct aesop_kernels *kernels);
 
 /*
- * The first set of `choices` that `features` allow, whose name is `name` (NULL: any) and that passes its self-test; NULL where there
- * is none. `failed` is told of each set that did not pass.
+ * The first set of `choices` that `features` allow, whose name is `name` (NULL: any) and that passes its self-test;
+ * NULL where there is none. `failed` is told of each set that did not pass.
  */
 const struct aesop_kernels *aesop_kernels_choose(const struct aesop_kernel_choice *choices, uint32_t features,
                                                  const char *name, aesop_kernels_failed_fn *failed, void *arg);

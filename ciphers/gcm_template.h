@@ -3,9 +3,9 @@
  * GCM (SP 800-38D) over the vocabulary of vec.h. The includer defines KERNEL(name), which gives a function its
  * instruction set's suffix.
  *
- * GHASH of a run of n blocks is X·H^n + C1·H^n + C2·H^(n-1) + ... + Cn·H: all products are independent, and only their sum
- * is reduced. Operands are byte-reversed, which makes them bit-reflected polynomials; what reflection leaves, a factor of x,
- * sits in the powers of H (see aesop_gcm_expand_aesni).
+ * GHASH of a run of n blocks is X·H^n + C1·H^n + C2·H^(n-1) + ... + Cn·H: all products are independent, and only
+ * their sum is reduced. Operands are byte-reversed, which makes them bit-reflected polynomials; what reflection
+ * leaves, a factor of x, sits in the powers of H (see aesop_gcm_expand_aesni).
  */
 #include "ciphers/vec.h"
 
@@ -105,7 +105,7 @@ VEC_INLINE void counters_take(struct counters *c, vec taken[], const int n)
         /* The lowest byte does not overflow: big-endian counters can be added to as they are. */
         const vec step = vec_each_block(_mm_set_epi32(VEC_BLOCKS << 24, 0, 0, 0));
 
-UNROLL
+        UNROLL
         for (int i = 0; i < n; i++) {
             taken[i] = c->next;
             c->next = vec_add32(c->next, step);
@@ -114,7 +114,7 @@ UNROLL
         const vec step = vec_each_block(_mm_set_epi32(0, 0, 0, VEC_BLOCKS));
         vec counter = vec_reverse(c->next);
 
-UNROLL
+        UNROLL
         for (int i = 0; i < n; i++) {
             taken[i] = vec_reverse(counter);
             counter = vec_add32(counter, step);
@@ -136,7 +136,7 @@ VEC_INLINE void aes_enc_round(const struct aesop_aes_key *key, uint32_t round, v
 {
     const vec k = vec_round_key(key, round);
 
-UNROLL
+    UNROLL
     for (int i = 0; i < n; i++)
         s[i] = vec_aesenc(s[i], k);
 }
@@ -158,12 +158,14 @@ VEC_INLINE void aes_enc_first_key(const struct aesop_aes_key *key, vec s[], cons
 {
     const vec k = vec_round_key(key, 0);
 
-UNROLL
+    UNROLL
     for (int i = 0; i < n; i++)
         s[i] = vec_xor(s[i], k);
 }
 
-/* GHASH of VEC_GHASH_STEP vectors of a batch from i on, added to the sum; x, the state so far, joins the first block. */
+/*
+ * GHASH of VEC_GHASH_STEP vectors of a batch from i on, added to the sum; x, the state so far, joins the first block.
+ */
 VEC_INLINE void ghash_batch_step(struct ghash_sum *sum, const struct aesop_gcm_key *key, const uint8_t *in, const int i,
                                  __m128i x)
 {
@@ -205,15 +207,15 @@ VEC_INLINE __m128i ghash_batch(const struct aesop_gcm_key *key, const uint8_t *i
     struct ghash_sum sum;
 
     BLOCK_FORGET(key); /* or the powers of H are kept on the stack from batch to batch */
-UNROLL
+    UNROLL
     for (int i = 0; i < GCM_BATCH; i += VEC_GHASH_STEP)
         ghash_batch_step(&sum, key, in, i, x);
     return vec_sum_blocks(ghash_reduce(&sum));
 }
 
 /*
- * CTR of one batch, with GHASH of the batch at `hashed` (if `hashing`) woven between the rounds, so that the units for AES
- * and for multiplication are both kept busy. Returns the new GHASH state.
+ * CTR of one batch, with GHASH of the batch at `hashed` (if `hashing`) woven between the rounds, so that the units
+ * for AES and for multiplication are both kept busy. Returns the new GHASH state.
  */
 VEC_INLINE __m128i gcm_batch(const struct aesop_gcm_key *key, struct counters *c, uint8_t *out, const uint8_t *in,
                              const int hashing, const uint8_t *hashed, __m128i x)
@@ -223,7 +225,7 @@ VEC_INLINE __m128i gcm_batch(const struct aesop_gcm_key *key, struct counters *c
 
     counters_take(c, s, GCM_BATCH);
     aes_enc_first_key(&key->aes, s, GCM_BATCH);
-UNROLL
+    UNROLL
     for (int i = 0; i < GCM_BATCH; i++) {
         aes_enc_round(&key->aes, (uint32_t)i + 1, s, GCM_BATCH);
         if (hashing && i % VEC_GHASH_STEP == 0)
@@ -236,10 +238,10 @@ UNROLL
 
     const vec last_key = vec_round_key(&key->aes, key->aes.rounds);
     BLOCK_FORGET(in); /* where GHASH has read it too, it comes from there again and not by way of the stack */
-UNROLL
+    UNROLL
     for (int i = 0; i < GCM_BATCH; i++)
         s[i] = vec_aesenclast(s[i], vec_xor(last_key, vec_load(in + i * VEC_BYTES)));
-UNROLL
+    UNROLL
     for (int i = 0; i < GCM_BATCH; i++)
         vec_store(out + i * VEC_BYTES, s[i]);
     return x;
@@ -255,7 +257,7 @@ struct gcm_tail {
 VEC_INLINE struct gcm_tail tail_start(__m128i x, size_t len)
 {
     return (struct gcm_tail){
-        .sum = {vec_zero(), vec_zero(), vec_zero()},
+        .sum = { vec_zero(), vec_zero(), vec_zero() },
         .x = vec_first_block(x),
         .blocks = (uint32_t)((len + 15) / 16),
     };
@@ -277,13 +279,13 @@ VEC_INLINE void tail_crypt(struct gcm_tail *tail, const struct aesop_gcm_key *ke
 
     counters_take(c, s, n);
     aes_enc_first_key(&key->aes, s, n);
-UNROLL
+    UNROLL
     for (uint32_t r = 1; r < 10; r++)
         aes_enc_round(&key->aes, r, s, n);
     aes_enc_more_rounds(&key->aes, s, n);
 
     const vec last_key = vec_round_key(&key->aes, key->aes.rounds);
-UNROLL
+    UNROLL
     for (int i = 0; i < n - 1; i++) {
         const vec data = vec_load(in + i * VEC_BYTES);
         const vec result = vec_aesenclast(s[i], vec_xor(last_key, data));

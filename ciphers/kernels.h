@@ -72,8 +72,8 @@ struct aesop_kernels {
     void (*gcm_powers)(struct aesop_gcm_key *key, uint32_t count);
 
     /*
-     * Starts a message: J0 from the iv (iv_len >= 1; one of other than 12 bytes needs min(blocks, batch_blocks) powers),
-     * the counter after it, GHASH of nothing.
+     * Starts a message: J0 from the iv (iv_len >= 1; one of other than 12 bytes needs min(blocks, batch_blocks)
+     * powers), the counter after it, GHASH of nothing.
      */
     void (*gcm_start)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *iv, size_t iv_len);
     /* Adds len bytes to GHASH, zero-padded to a block. Needs min(blocks, batch_blocks) powers. */

@@ -30,11 +30,11 @@ VEC_INLINE __m128i chain_words(__m128i key, __m128i t)
 VEC_INLINE void expand_128(struct aesop_aes_key *key, const uint8_t *user_key)
 {
     const __m128i rotated = EACH_COLUMN(13, 14, 15, 12);
-    static const uint8_t rcon[] = {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36};
+    static const uint8_t rcon[] = { 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36 };
     __m128i k = block_load(user_key);
 
     block_store(key->round_keys[0], k);
-UNROLL
+    UNROLL
     for (int r = 1; r <= 10; r++) {
         k = chain_words(k, sub_word(k, rotated, rcon[r - 1]));
         block_store(key->round_keys[r], k);
@@ -65,7 +65,7 @@ VEC_INLINE void expand_256(struct aesop_aes_key *key, const uint8_t *user_key)
 
     block_store(key->round_keys[0], even);
     block_store(key->round_keys[1], odd);
-UNROLL
+    UNROLL
     for (int i = 0; i < 7; i++) {
         even = chain_words(even, sub_word(odd, rotated, 1 << i));
         block_store(key->round_keys[2 * i + 2], even);

@@ -10,7 +10,6 @@ void aesop_aes_expand_enc_aesni(struct aesop_aes_key *key, const uint8_t *user_k
 void aesop_aes_expand_dec_aesni(struct aesop_aes_key *key, const uint8_t *user_key, size_t key_bytes);
 void aesop_aes_enc_block_aesni(const struct aesop_aes_key *key, uint8_t out[16], const uint8_t in[16]);
 void aesop_gcm_expand_aesni(struct aesop_gcm_key *key, const uint8_t *user_key, size_t key_bytes);
-void aesop_cbc_enc_aesni(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len,
-                         uint8_t iv[16]);
+void aesop_cbc_enc_aesni(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16]);
 
 #endif

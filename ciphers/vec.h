@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The vector vocabulary of the templates: VEC_BYTES (16, 32 or 64) wide registers of VEC_BLOCKS AES blocks. The includer
- * defines VEC_BYTES and VEC_TARGET; this is the only place that asks which width it is.
+ * The vector vocabulary of the templates: VEC_BYTES (16, 32 or 64) wide registers of VEC_BLOCKS AES blocks. The
+ * includer defines VEC_BYTES and VEC_TARGET; this is the only place that asks which width it is.
  */
 #ifndef AESOP_CIPHERS_VEC_H
 #define AESOP_CIPHERS_VEC_H
@@ -17,8 +17,8 @@ static const uint8_t vec_mask_bytes[64] = {
 };
 
 /*
- * VEC_GHASH_STEP is how many products of GHASH are made before they are added to the sum: two where an instruction adds three
- * operands, one where sixteen registers are all there is.
+ * VEC_GHASH_STEP is how many products of GHASH are made before they are added to the sum: two where an instruction
+ * adds three operands, one where sixteen registers are all there is.
  */
 
 #if VEC_BYTES == 16
@@ -136,7 +136,8 @@ VEC_INLINE __m128i vec_sum_blocks(vec v)
 
 VEC_INLINE __m128i vec_pick_block(vec v, size_t i)
 {
-    const __m512i quads = _mm512_add_epi64(_mm512_set1_epi64((long long)(2 * i)), _mm512_set_epi64(1, 0, 1, 0, 1, 0, 1, 0));
+    const __m512i quads =
+        _mm512_add_epi64(_mm512_set1_epi64((long long)(2 * i)), _mm512_set_epi64(1, 0, 1, 0, 1, 0, 1, 0));
 
     return _mm512_castsi512_si128(_mm512_permutexvar_epi64(quads, v));
 }
@@ -144,8 +145,8 @@ VEC_INLINE __m128i vec_pick_block(vec v, size_t i)
 #endif
 
 /*
- * The value is complete here. Compilers that know xor to be associative would rather keep all products until the end, in
- * memory, than add each as it comes. Costs no instruction.
+ * The value is complete here. Compilers that know xor to be associative would rather keep all products until the end,
+ * in memory, than add each as it comes. Costs no instruction.
  */
 #define vec_settle(v) __asm__("" : VEC_IN_REGISTER(v))
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AES-GCM (SP 800-38D) as EVP wants it: an IV that serves once, tags of any length, and the records of TLS 1.2 (RFC 5288).
+ * AES-GCM (SP 800-38D) as EVP wants it: an IV that serves once, tags of any length, and the records of TLS 1.2 (RFC
+ * 5288).
  */
 #include <stdint.h>
 #include <string.h>
@@ -37,21 +38,21 @@ enum iv_state {
 };
 
 /*
- * Without a pointer into itself, so that a copy of its bytes is a duplicate. EVP makes a new one whenever a cipher is passed
- * to an init: what has to be zeroed for that comes first.
+ * Without a pointer into itself, so that a copy of its bytes is a duplicate. EVP makes a new one whenever a cipher is
+ * passed to an init: what has to be zeroed for that comes first.
  */
 struct gcm {
     const struct aesop_provider *provider;
-    uint64_t tls_records;  /* encrypted under this key */
-    uint32_t iv_len;       /* 1..128 */
+    uint64_t tls_records; /* encrypted under this key */
+    uint32_t iv_len;      /* 1..128 */
     uint8_t key_bytes;
     uint8_t iv_state;      /* enum iv_state */
     uint8_t tag_len;       /* of `tag`; 0: none */
     uint8_t tls_aad_len;   /* 0, or 13: the next update is a TLS record */
     uint8_t tls_pad_bytes; /* what the answer to the associated data of TLS is */
     uint8_t key_set, encrypting;
-    uint8_t iv_random;     /* we drew it */
-    uint8_t iv_counts;     /* the IV is fixed field and counter, TLS style */
+    uint8_t iv_random; /* we drew it */
+    uint8_t iv_counts; /* the IV is fixed field and counter, TLS style */
 
     /* Not initialised before its use. */
     uint8_t iv[GCM_MAX_IV_BYTES];
@@ -362,8 +363,8 @@ static int crypt_record(struct gcm *gcm, unsigned char *out, size_t *out_len, co
         memcpy(gcm->tag, tag, GCM_TAG_BYTES);
         gcm->tag_len = GCM_TAG_BYTES;
     }
-    ok = crypt_some(gcm, NULL, gcm->tls_aad, sizeof gcm->tls_aad) && crypt_some(gcm, payload, payload, payload_len)
-         && finish_message(gcm);
+    ok = crypt_some(gcm, NULL, gcm->tls_aad, sizeof gcm->tls_aad) && crypt_some(gcm, payload, payload, payload_len) &&
+         finish_message(gcm);
     if (gcm->encrypting)
         memcpy(tag, gcm->tag, GCM_TAG_BYTES);
     else if (!ok)
@@ -408,7 +409,9 @@ static int gcm_final(void *ctx, unsigned char *out, size_t *out_len, size_t out_
     return finish_message(ctx);
 }
 
-/* EVP_Cipher(): update and final in one, told apart by `in`. What it returns for a record is the length it was given. */
+/*
+ * EVP_Cipher(): update and final in one, told apart by `in`. What it returns for a record is the length it was given.
+ */
 static int gcm_cipher(void *ctx, unsigned char *out, size_t *out_len, size_t out_size, const unsigned char *in,
                       size_t in_len)
 {
@@ -500,8 +503,8 @@ static int set_tag(struct gcm *gcm, const OSSL_PARAM *p)
 }
 
 /*
- * "tlsaad": sequence number (8), type (1), version (2) and length (2) of a record. The length is libssl's, of the record
- * with explicit IV and, when decrypting, tag; what is authenticated is the payload's: RFC 5246, 6.2.3.3.
+ * "tlsaad": sequence number (8), type (1), version (2) and length (2) of a record. The length is libssl's, of the
+ * record with explicit IV and, when decrypting, tag; what is authenticated is the payload's: RFC 5246, 6.2.3.3.
  */
 static int set_tls_aad(struct gcm *gcm, const uint8_t *aad, size_t len)
 {
@@ -604,35 +607,35 @@ static const OSSL_PARAM *gcm_settable_ctx_params(void *ctx, void *provctx)
 
 /* ---- one cipher per key length ---- */
 
-#define GCM_CIPHER(bits)                                                                                               \
-    static OSSL_FUNC_cipher_newctx_fn gcm_newctx_##bits;                                                               \
-    static OSSL_FUNC_cipher_get_params_fn gcm_get_params_##bits;                                                       \
-    static void *gcm_newctx_##bits(void *provctx)                                                                      \
-    {                                                                                                                  \
-        return gcm_newctx(provctx, (bits) / 8);                                                                        \
-    }                                                                                                                  \
-    static int gcm_get_params_##bits(OSSL_PARAM params[])                                                              \
-    {                                                                                                                  \
-        static const struct aesop_cipher_traits traits = { EVP_CIPH_GCM_MODE, (bits) / 8, 1, GCM_IV_BYTES, 1 };        \
-                                                                                                                       \
-        return aesop_cipher_get_params(params, &traits);                                                               \
-    }                                                                                                                  \
-    const OSSL_DISPATCH aesop_aes##bits##gcm_functions[] = {                                                           \
-        { OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))gcm_newctx_##bits },                                                \
-        { OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))gcm_freectx },                                                     \
-        { OSSL_FUNC_CIPHER_DUPCTX, (void (*)(void))gcm_dupctx },                                                       \
-        { OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))gcm_encrypt_init },                                           \
-        { OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))gcm_decrypt_init },                                           \
-        { OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))gcm_update },                                                       \
-        { OSSL_FUNC_CIPHER_FINAL, (void (*)(void))gcm_final },                                                         \
-        { OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))gcm_cipher },                                                       \
-        { OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))gcm_get_params_##bits },                                        \
-        { OSSL_FUNC_CIPHER_GETTABLE_PARAMS, (void (*)(void))aesop_cipher_gettable_params },                            \
-        { OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))gcm_get_ctx_params },                                       \
-        { OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))gcm_set_ctx_params },                                       \
-        { OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, (void (*)(void))gcm_gettable_ctx_params },                             \
-        { OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, (void (*)(void))gcm_settable_ctx_params },                             \
-        { 0, NULL },                                                                                                   \
+#define GCM_CIPHER(bits) \
+    static OSSL_FUNC_cipher_newctx_fn gcm_newctx_##bits; \
+    static OSSL_FUNC_cipher_get_params_fn gcm_get_params_##bits; \
+    static void *gcm_newctx_##bits(void *provctx) \
+    { \
+        return gcm_newctx(provctx, (bits) / 8); \
+    } \
+    static int gcm_get_params_##bits(OSSL_PARAM params[]) \
+    { \
+        static const struct aesop_cipher_traits traits = { EVP_CIPH_GCM_MODE, (bits) / 8, 1, GCM_IV_BYTES, 1 }; \
+\
+        return aesop_cipher_get_params(params, &traits); \
+    } \
+    const OSSL_DISPATCH aesop_aes##bits##gcm_functions[] = { \
+        { OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))gcm_newctx_##bits }, \
+        { OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))gcm_freectx }, \
+        { OSSL_FUNC_CIPHER_DUPCTX, (void (*)(void))gcm_dupctx }, \
+        { OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))gcm_encrypt_init }, \
+        { OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))gcm_decrypt_init }, \
+        { OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))gcm_update }, \
+        { OSSL_FUNC_CIPHER_FINAL, (void (*)(void))gcm_final }, \
+        { OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))gcm_cipher }, \
+        { OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))gcm_get_params_##bits }, \
+        { OSSL_FUNC_CIPHER_GETTABLE_PARAMS, (void (*)(void))aesop_cipher_gettable_params }, \
+        { OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))gcm_get_ctx_params }, \
+        { OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))gcm_set_ctx_params }, \
+        { OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, (void (*)(void))gcm_gettable_ctx_params }, \
+        { OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, (void (*)(void))gcm_settable_ctx_params }, \
+        { 0, NULL }, \
     };
 
 GCM_CIPHER(128)

@@ -22,9 +22,9 @@ static const struct setting {
     parse_fn *parse;
     const char *allowed;
 } settings[] = {
-    {"kernel", parse_kernel, "auto, vaes512, vaes256 or aesni"},
-    {"chunk", parse_chunk, "a multiple of 4096 from 4096 to 1073741824, in bytes"},
-    {"constraints", parse_constraints, "a list such as AES keySize < 256, CBC"},
+    { "kernel", parse_kernel, "auto, vaes512, vaes256 or aesni" },
+    { "chunk", parse_chunk, "a multiple of 4096 from 4096 to 1073741824, in bytes" },
+    { "constraints", parse_constraints, "a list such as AES keySize < 256, CBC" },
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 #define ALL_KEYS "kernel, chunk, constraints"
@@ -38,7 +38,7 @@ static int refuse(const struct aesop_core *core, const struct setting *setting, 
 static int parse_kernel(struct aesop_config *config, const struct aesop_core *core, const struct setting *setting,
                         const char *value)
 {
-    static const char *const names[] = {"vaes512", "vaes256", "aesni"};
+    static const char *const names[] = { "vaes512", "vaes256", "aesni" };
 
     config->kernel = NULL;
     if (strcmp(value, "auto") == 0)
@@ -78,13 +78,14 @@ static int parse_constraints(struct aesop_config *config, const struct aesop_cor
 /* The core fills in *value where the section has the key. */
 static OSSL_PARAM ask(const char *key, char **value)
 {
-    return (OSSL_PARAM){key, OSSL_PARAM_UTF8_PTR, value, 0, OSSL_PARAM_UNMODIFIED};
+    return (OSSL_PARAM){ key, OSSL_PARAM_UTF8_PTR, value, 0, OSSL_PARAM_UNMODIFIED };
 }
 
 /* --- Keys that nobody knows ------------------------------------------------------------------------------------------
  *
- * OpenSSL tells a provider the value of a key that the provider names; it does not tell which keys the section has. So we
- * ask for what a slip of the pen makes of ours: one letter more, less, other or exchanged, another case, a likely ending.
+ * OpenSSL tells a provider the value of a key that the provider names; it does not tell which keys the section has.
+ * So we ask for what a slip of the pen makes of ours: one letter more, less, other or exchanged, another case, a
+ * likely ending.
  */
 enum { GUESS_BYTES = 24 };
 
@@ -110,7 +111,7 @@ static void guess(struct guesses *g, const char *key)
 static void guess_slips(struct guesses *g, const char *key)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
-    static const char *const endings[] = {"_size", "-size", "size", "_bytes", "-bytes", "_set", "_name", "_len"};
+    static const char *const endings[] = { "_size", "-size", "size", "_bytes", "-bytes", "_set", "_name", "_len" };
     const size_t len = strlen(key);
     char slip[GUESS_BYTES];
 
@@ -150,7 +151,7 @@ static void guess_slips(struct guesses *g, const char *key)
 static int refuse_unknown_keys(const struct aesop_core *core)
 {
     enum { ROOM = 4096 };
-    struct guesses g = {.room = ROOM};
+    struct guesses g = { .room = ROOM };
     int ok = 0;
 
     g.params = core->malloc((ROOM + 1) * sizeof *g.params, __FILE__, __LINE__);
@@ -181,10 +182,10 @@ done:
 
 int aesop_config_read(struct aesop_config *config, const struct aesop_core *core)
 {
-    char *values[SETTINGS] = {NULL};
+    char *values[SETTINGS] = { NULL };
     OSSL_PARAM params[SETTINGS + 1];
 
-    *config = (struct aesop_config){.kernel = NULL, .chunk = CHUNK_DEFAULT};
+    *config = (struct aesop_config){ .kernel = NULL, .chunk = CHUNK_DEFAULT };
     for (size_t i = 0; i < SETTINGS; i++)
         params[i] = ask(settings[i].key, &values[i]);
     params[SETTINGS] = (OSSL_PARAM)OSSL_PARAM_END;

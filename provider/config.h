@@ -9,8 +9,8 @@
 #include "provider/core.h"
 
 struct aesop_config {
-    const char *kernel; /* a kernel set's name, or NULL for the fastest that this CPU has */
-    size_t chunk;       /* bytes of the longest run that is handed to a kernel, a multiple of 4096 */
+    const char *kernel;                    /* a kernel set's name, or NULL for the fastest that this CPU has */
+    size_t chunk;                          /* bytes of the longest run that is handed to a kernel, a multiple of 4096 */
     struct aesop_constraints *constraints; /* of what is not to be offered, or NULL */
 };
 

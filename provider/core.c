@@ -12,16 +12,16 @@ enum { CONTEXT_ALIGNMENT = 64 };
 enum { PROVIDER_LIBRARY = 57, LIBRARY_SHIFT = 23 };
 
 const OSSL_ITEM aesop_reason_strings[] = {
-    {AESOP_R_NO_IV, "no iv set since the last message"},
-    {AESOP_R_MESSAGE_TOO_LONG, "message too long"},
-    {AESOP_R_NO_RANDOM_BYTES, "no random bytes"},
-    {AESOP_R_KERNEL_UNAVAILABLE, "kernel unavailable"},
-    {0, NULL},
+    { AESOP_R_NO_IV, "no iv set since the last message" },
+    { AESOP_R_MESSAGE_TOO_LONG, "message too long" },
+    { AESOP_R_NO_RANDOM_BYTES, "no random bytes" },
+    { AESOP_R_KERNEL_UNAVAILABLE, "kernel unavailable" },
+    { 0, NULL },
 };
 
 int aesop_core_init(struct aesop_core *core, const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *upcalls)
 {
-    *core = (struct aesop_core){.handle = handle};
+    *core = (struct aesop_core){ .handle = handle };
     for (; upcalls->function_id != 0; upcalls++) {
         switch (upcalls->function_id) {
         case OSSL_FUNC_CORE_GET_PARAMS:
@@ -44,14 +44,15 @@ int aesop_core_init(struct aesop_core *core, const OSSL_CORE_HANDLE *handle, con
             break;
         }
     }
-    return core->get_params != NULL && core->new_error != NULL && core->set_error_debug != NULL
-           && core->vset_error != NULL && core->malloc != NULL && core->free != NULL;
+    return core->get_params != NULL && core->new_error != NULL && core->set_error_debug != NULL &&
+           core->vset_error != NULL && core->malloc != NULL && core->free != NULL;
 }
 
 void aesop_core_raise(const struct aesop_core *core, const char *file, int line, const char *func, int reason,
                       const char *format, ...)
 {
-    const uint32_t code = reason < AESOP_R_OWN ? PROVIDER_LIBRARY << LIBRARY_SHIFT | (uint32_t)reason : (uint32_t)reason;
+    const uint32_t code =
+        reason < AESOP_R_OWN ? PROVIDER_LIBRARY << LIBRARY_SHIFT | (uint32_t)reason : (uint32_t)reason;
     va_list args;
 
     core->new_error(core->handle);

@@ -22,8 +22,9 @@ struct aesop_core {
 };
 
 /*
- * Reasons. Where the default provider has the same failure, the number is its own (proverr.h) and the error is raised in its
- * library: programs compare both, Python's cryptography and Node.js among them. What only aesop says starts at AESOP_R_OWN.
+ * Reasons. Where the default provider has the same failure, the number is its own (proverr.h) and the error is raised
+ * in its library: programs compare both, Python's cryptography and Node.js among them. What only aesop says starts at
+ * AESOP_R_OWN.
  */
 enum aesop_reason {
     AESOP_R_BAD_DECRYPT = 100,

@@ -7,8 +7,8 @@
 
 /*
  * The keys, told apart by their first characters; what is left is compared as a whole. Short remainders become a few
- * instructions, and those of every message are short. No character is read before the one in front of it has been seen not to end
- * the string.
+ * instructions, and those of every message are short. No character is read before the one in front of it has been
+ * seen not to end the string.
  */
 #define REST_IS(at, rest, param) (strcmp(key + (at), rest) == 0 ? (param) : AESOP_PARAM_UNKNOWN)
 

@@ -22,7 +22,10 @@ static OSSL_FUNC_provider_query_operation_fn provider_query_operation;
 static OSSL_FUNC_provider_get_reason_strings_fn provider_get_reason_strings;
 
 /* Names and OIDs exactly as the default provider's: the name map is shared, and a difference breaks both. */
-#define OFFER(name, aliases, tag_bits, functions) {{name ":" aliases, "provider=aesop", functions, NULL}, name, tag_bits}
+#define OFFER(name, aliases, tag_bits, functions) \
+    { \
+        { name ":" aliases, "provider=aesop", functions, NULL }, name, tag_bits \
+    }
 static const struct cipher {
     OSSL_ALGORITHM algorithm;
     const char *name;
@@ -48,11 +51,11 @@ static void choose_ciphers(struct aesop_provider *provider)
             .when = time(NULL),
         };
 
-        if (provider->config.constraints == NULL
-            || aesop_constraints_forbid(provider->config.constraints, &question) == NULL)
+        if (provider->config.constraints == NULL ||
+            aesop_constraints_forbid(provider->config.constraints, &question) == NULL)
             *next++ = all_ciphers[i].algorithm;
     }
-    *next = (OSSL_ALGORITHM){NULL, NULL, NULL, NULL};
+    *next = (OSSL_ALGORITHM){ NULL, NULL, NULL, NULL };
 }
 
 static const OSSL_ALGORITHM *provider_query_operation(void *provctx, int operation_id, int *no_cache)
@@ -84,10 +87,10 @@ static int provider_get_params(void *provctx, OSSL_PARAM params[])
     const struct {
         const char *key, *value;
     } strings[] = {
-        {OSSL_PROV_PARAM_NAME, "aesop, the AES OpenSSL provider"},
-        {OSSL_PROV_PARAM_VERSION, AESOP_VERSION},
-        {OSSL_PROV_PARAM_BUILDINFO, provider->build_info},
-        {KERNEL_PARAM, provider->kernel_name},
+        { OSSL_PROV_PARAM_NAME, "aesop, the AES OpenSSL provider" },
+        { OSSL_PROV_PARAM_VERSION, AESOP_VERSION },
+        { OSSL_PROV_PARAM_BUILDINFO, provider->build_info },
+        { KERNEL_PARAM, provider->kernel_name },
     };
 
     for (OSSL_PARAM *p = params; p != NULL && p->key != NULL; p++) {
@@ -128,8 +131,8 @@ static int choose_kernels(struct aesop_provider *provider)
 
     provider->dispatch.chunk = provider->config.chunk;
     if (!aesop_dispatch_choose(&provider->dispatch, aesop_kernel_choices, aesop_cpu_features(), wanted,
-                               report_failed_kernels, &provider->core)
-        && wanted != NULL) {
+                               report_failed_kernels, &provider->core) &&
+        wanted != NULL) {
         AESOP_RAISE(&provider->core, AESOP_R_KERNEL_UNAVAILABLE,
                     "kernel = %s: this CPU cannot run it; allowed: auto, or a kernel that it can", wanted);
         return 0;
@@ -143,12 +146,12 @@ __attribute__((visibility("default"))) int OSSL_provider_init(const OSSL_CORE_HA
                                                               const OSSL_DISPATCH **out, void **provctx)
 {
     static const OSSL_DISPATCH functions[] = {
-        {OSSL_FUNC_PROVIDER_TEARDOWN, (void (*)(void))provider_teardown},
-        {OSSL_FUNC_PROVIDER_GETTABLE_PARAMS, (void (*)(void))provider_gettable_params},
-        {OSSL_FUNC_PROVIDER_GET_PARAMS, (void (*)(void))provider_get_params},
-        {OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))provider_query_operation},
-        {OSSL_FUNC_PROVIDER_GET_REASON_STRINGS, (void (*)(void))provider_get_reason_strings},
-        {0, NULL},
+        { OSSL_FUNC_PROVIDER_TEARDOWN, (void (*)(void))provider_teardown },
+        { OSSL_FUNC_PROVIDER_GETTABLE_PARAMS, (void (*)(void))provider_gettable_params },
+        { OSSL_FUNC_PROVIDER_GET_PARAMS, (void (*)(void))provider_get_params },
+        { OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))provider_query_operation },
+        { OSSL_FUNC_PROVIDER_GET_REASON_STRINGS, (void (*)(void))provider_get_reason_strings },
+        { 0, NULL },
     };
     struct aesop_provider *provider;
     struct aesop_core core;

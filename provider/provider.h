@@ -13,8 +13,8 @@
 struct aesop_provider {
     struct aesop_core core;
     struct aesop_config config;
-    struct aesop_dispatch dispatch; /* kernels is NULL where this CPU has none that we could use */
-    const char *kernel_name;        /* "none" then */
+    struct aesop_dispatch dispatch;            /* kernels is NULL where this CPU has none that we could use */
+    const char *kernel_name;                   /* "none" then */
     OSSL_ALGORITHM ciphers[AESOP_CIPHERS + 1]; /* that are offered */
     char build_info[64];
 };
