@@ -10,6 +10,7 @@
 #include <openssl/sha.h>
 
 union state {
+    SHA_CTX sha1;
     SHA256_CTX sha256;
     SHA512_CTX sha512;
 };
@@ -21,6 +22,21 @@ struct aesop_hash {
     void (*update)(union state *s, const void *data, size_t len);
     void (*final)(union state *s, uint8_t *out);
 };
+
+static void sha1_init(union state *s)
+{
+    SHA1_Init(&s->sha1);
+}
+
+static void sha1_update(union state *s, const void *data, size_t len)
+{
+    SHA1_Update(&s->sha1, data, len);
+}
+
+static void sha1_final(union state *s, uint8_t *out)
+{
+    SHA1_Final(out, &s->sha1);
+}
 
 static void sha256_init(union state *s)
 {
@@ -53,6 +69,7 @@ static void sha512_final(union state *s, uint8_t *out)
 }
 
 static const struct aesop_hash hashes[] = {
+    { { "SHA1", "SHA-1", "SHA1" }, SHA_DIGEST_LENGTH, SHA_CBLOCK, sha1_init, sha1_update, sha1_final },
     { { "SHA256", "SHA2-256", "SHA-256" },
       SHA256_DIGEST_LENGTH,
       SHA256_CBLOCK,

@@ -109,7 +109,7 @@ extern "C" {
 /* Octet string: associated data, default empty. Both formats. */
 #define AESOP_STREAM_PARAM_AAD "aad"
 
-/* UTF-8 string: hash of the segmented format's HKDF, "SHA256" (default) or "SHA512". */
+/* UTF-8 string: hash of the segmented format's HKDF: "SHA256" (default), "SHA512", or "SHA1". */
 #define AESOP_STREAM_PARAM_DIGEST "digest"
 
 /*
