@@ -768,6 +768,8 @@ static void test_limits(void)
         const struct aesop_dispatch d = alone(sets[s], CHUNK);
         struct aesop_gcm gcm, copy;
 
+        memset(&gcm, 0, sizeof gcm); /* all of it is compared */
+
         for (int enc = 0; enc < 2; enc++) {
             int (*crypt)(const struct aesop_dispatch *, struct aesop_gcm *, uint8_t *, const uint8_t *, size_t) =
                 enc ? aesop_gcm_encrypt : aesop_gcm_decrypt;
@@ -1227,6 +1229,14 @@ static const char *secret_in(const struct work *w, const unsigned char *memory, 
     return NULL;
 }
 
+/* Which takes what lies below the stack pointer for unreadable. */
+static int under_valgrind(void)
+{
+    const char *preload = getenv("LD_PRELOAD");
+
+    return preload != NULL && strstr(preload, "vgpreload") != NULL;
+}
+
 static void test_stack(void)
 {
     static const size_t lengths[] = { 16, 100, 1024, 20000 };
@@ -1234,8 +1244,8 @@ static void test_stack(void)
     unsigned char *stack;
     struct work w;
 
-    if (!STACK_IS_TELLING) {
-        support_skip("search of the stack", "this build keeps everything there");
+    if (!STACK_IS_TELLING || under_valgrind()) {
+        support_skip("search of the stack", "this build keeps everything there, or valgrind forbids it");
         CU_PASS();
         return;
     }
