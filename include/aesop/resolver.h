@@ -22,6 +22,10 @@
 extern "C" {
 #endif
 
+#ifndef AESOP_EXPORT
+#define AESOP_EXPORT __attribute__((visibility("default")))
+#endif
+
 typedef struct aesop_resolver_st AESOP_RESOLVER;
 
 /* ---- life ---- */
@@ -43,9 +47,9 @@ typedef struct aesop_resolver_st AESOP_RESOLVER;
  * by name: between two that offer the same at equal property score, the first by name then serves. Any other call
  * of OSSL_PROVIDER_load does the same.
  */
-AESOP_RESOLVER *AESOP_RESOLVER_new(OSSL_LIB_CTX *libctx, size_t entries, size_t bytes, unsigned flags);
+AESOP_EXPORT AESOP_RESOLVER *AESOP_RESOLVER_new(OSSL_LIB_CTX *libctx, size_t entries, size_t bytes, unsigned flags);
 /* NULL is ignored. Nobody may use the resolver or what get0 functions returned afterwards. */
-void AESOP_RESOLVER_free(AESOP_RESOLVER *resolver);
+AESOP_EXPORT void AESOP_RESOLVER_free(AESOP_RESOLVER *resolver);
 
 /* ---- which implementation serves ----
  *
@@ -59,24 +63,36 @@ void AESOP_RESOLVER_free(AESOP_RESOLVER *resolver);
  * every method that it ever handed out, even when its provider has been unloaded meanwhile.
  * get1: the caller has a reference of its own and frees it as after a fetch.
  */
-EVP_CIPHER *AESOP_RESOLVER_get0_cipher(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_CIPHER *AESOP_RESOLVER_get1_cipher(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_MD *AESOP_RESOLVER_get0_digest(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_MD *AESOP_RESOLVER_get1_digest(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_MAC *AESOP_RESOLVER_get0_mac(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_MAC *AESOP_RESOLVER_get1_mac(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_KDF *AESOP_RESOLVER_get0_kdf(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_KDF *AESOP_RESOLVER_get1_kdf(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_RAND *AESOP_RESOLVER_get0_rand(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_RAND *AESOP_RESOLVER_get1_rand(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_SIGNATURE *AESOP_RESOLVER_get0_signature(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_SIGNATURE *AESOP_RESOLVER_get1_signature(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_KEYEXCH *AESOP_RESOLVER_get0_keyexch(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_KEYEXCH *AESOP_RESOLVER_get1_keyexch(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_KEM *AESOP_RESOLVER_get0_kem(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_KEM *AESOP_RESOLVER_get1_kem(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_KEYMGMT *AESOP_RESOLVER_get0_keymgmt(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
-EVP_KEYMGMT *AESOP_RESOLVER_get1_keymgmt(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
+AESOP_EXPORT EVP_CIPHER *AESOP_RESOLVER_get0_cipher(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                    const char *properties);
+AESOP_EXPORT EVP_CIPHER *AESOP_RESOLVER_get1_cipher(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                    const char *properties);
+AESOP_EXPORT EVP_MD *AESOP_RESOLVER_get0_digest(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                const char *properties);
+AESOP_EXPORT EVP_MD *AESOP_RESOLVER_get1_digest(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                const char *properties);
+AESOP_EXPORT EVP_MAC *AESOP_RESOLVER_get0_mac(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
+AESOP_EXPORT EVP_MAC *AESOP_RESOLVER_get1_mac(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
+AESOP_EXPORT EVP_KDF *AESOP_RESOLVER_get0_kdf(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
+AESOP_EXPORT EVP_KDF *AESOP_RESOLVER_get1_kdf(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
+AESOP_EXPORT EVP_RAND *AESOP_RESOLVER_get0_rand(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                const char *properties);
+AESOP_EXPORT EVP_RAND *AESOP_RESOLVER_get1_rand(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                const char *properties);
+AESOP_EXPORT EVP_SIGNATURE *AESOP_RESOLVER_get0_signature(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                          const char *properties);
+AESOP_EXPORT EVP_SIGNATURE *AESOP_RESOLVER_get1_signature(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                          const char *properties);
+AESOP_EXPORT EVP_KEYEXCH *AESOP_RESOLVER_get0_keyexch(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                      const char *properties);
+AESOP_EXPORT EVP_KEYEXCH *AESOP_RESOLVER_get1_keyexch(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                      const char *properties);
+AESOP_EXPORT EVP_KEM *AESOP_RESOLVER_get0_kem(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
+AESOP_EXPORT EVP_KEM *AESOP_RESOLVER_get1_kem(AESOP_RESOLVER *resolver, const char *algorithm, const char *properties);
+AESOP_EXPORT EVP_KEYMGMT *AESOP_RESOLVER_get0_keymgmt(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                      const char *properties);
+AESOP_EXPORT EVP_KEYMGMT *AESOP_RESOLVER_get1_keymgmt(AESOP_RESOLVER *resolver, const char *algorithm,
+                                                      const char *properties);
 
 /* ---- truth ---- */
 
@@ -84,9 +100,9 @@ EVP_KEYMGMT *AESOP_RESOLVER_get1_keymgmt(AESOP_RESOLVER *resolver, const char *a
  * Forgets all answers about implementations. Without AESOP_RESOLVER_NO_WATCH this happens by itself when a provider of the
  * library context is loaded or unloaded, and when its default properties change.
  */
-void AESOP_RESOLVER_flush(AESOP_RESOLVER *resolver);
+AESOP_EXPORT void AESOP_RESOLVER_flush(AESOP_RESOLVER *resolver);
 /* Grows with each such event, for whoever remembers something that hangs on it. */
-uint64_t AESOP_RESOLVER_generation(const AESOP_RESOLVER *resolver);
+AESOP_EXPORT uint64_t AESOP_RESOLVER_generation(const AESOP_RESOLVER *resolver);
 
 typedef struct aesop_resolver_stats_st {
     size_t capacity;      /* entries, per question */
@@ -99,7 +115,7 @@ typedef struct aesop_resolver_stats_st {
     uint64_t evictions;   /* of answers and decisions that were still true */
 } AESOP_RESOLVER_STATS;
 
-void AESOP_RESOLVER_get_stats(AESOP_RESOLVER *resolver, AESOP_RESOLVER_STATS *stats);
+AESOP_EXPORT void AESOP_RESOLVER_get_stats(AESOP_RESOLVER *resolver, AESOP_RESOLVER_STATS *stats);
 
 /* ---- is it permitted ----
  *
@@ -120,7 +136,7 @@ void AESOP_RESOLVER_get_stats(AESOP_RESOLVER *resolver, AESOP_RESOLVER_STATS *st
  * go on holding, and the error raised says at which byte of the list what was expected. Earlier lists take memory until the
  * resolver is freed, since another thread may be reading one.
  */
-int AESOP_RESOLVER_set_constraints(AESOP_RESOLVER *resolver, const char *list);
+AESOP_EXPORT int AESOP_RESOLVER_set_constraints(AESOP_RESOLVER *resolver, const char *list);
 
 /*
  * Returns 1: permitted, or 0: forbidden, and raises no error.
@@ -129,11 +145,11 @@ int AESOP_RESOLVER_set_constraints(AESOP_RESOLVER *resolver, const char *list);
  * AESOP_USAGE_..., or 0; key_bits: of the key, tag_bits: of the authentication tag, 0 where there is none or it is not known;
  * when: the moment of use, 0 for now.
  */
-int AESOP_RESOLVER_permits(AESOP_RESOLVER *resolver, unsigned usage, const char *algorithm, unsigned key_bits,
-                           unsigned tag_bits, time_t when);
-/* The entry of the list that forbids, valid as long as the resolver, or NULL where it is permitted. */
-const char *AESOP_RESOLVER_forbidden_by(AESOP_RESOLVER *resolver, unsigned usage, const char *algorithm,
+AESOP_EXPORT int AESOP_RESOLVER_permits(AESOP_RESOLVER *resolver, unsigned usage, const char *algorithm,
                                         unsigned key_bits, unsigned tag_bits, time_t when);
+/* The entry of the list that forbids, valid as long as the resolver, or NULL where it is permitted. */
+AESOP_EXPORT const char *AESOP_RESOLVER_forbidden_by(AESOP_RESOLVER *resolver, unsigned usage, const char *algorithm,
+                                                     unsigned key_bits, unsigned tag_bits, time_t when);
 
 /*
  * The constraints for TLS and DTLS:
@@ -142,8 +158,8 @@ const char *AESOP_RESOLVER_forbidden_by(AESOP_RESOLVER *resolver, unsigned usage
  * They then rule protocol versions, suites, groups, signature algorithms and the keys and signatures of certificates.
  * What OpenSSL's own security level forbids stays forbidden. The resolver has to outlive ctx and its connections.
  */
-int AESOP_RESOLVER_security_callback(const SSL *ssl, const SSL_CTX *ctx, int operation, int bits, int nid, void *other,
-                                     void *resolver);
+AESOP_EXPORT int AESOP_RESOLVER_security_callback(const SSL *ssl, const SSL_CTX *ctx, int operation, int bits, int nid,
+                                                  void *other, void *resolver);
 
 #ifdef __cplusplus
 }
