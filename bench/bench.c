@@ -15,6 +15,12 @@
 /* Long enough that reading the clock does not show, short enough that neighbouring slices meet the same machine. */
 #define SLICE_SECONDS 0.001
 
+#if defined(__clang__)
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
 static int arg_count;
 static char **args;
 static FILE *csv;
@@ -89,28 +95,55 @@ void bench_measure(struct bench_subject subjects[], size_t count, double seconds
     }
 }
 
+/* Cycles per ns at this moment: a multiplication takes three on every CPU that has AES instructions. */
+static double measured_ghz(void)
+{
+    const uint64_t count = 3000000;
+    const double start = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t product = 3;
+
+    for (uint64_t i = 0; i < count; i++) {
+        product *= product;
+        __asm__ volatile("" : "+r"(product));
+    }
+    return 3 * (double)count / (read_clock(CLOCK_THREAD_CPUTIME_ID) - start) * 1e-9;
+}
+
 static void print_cpu(void)
 {
-    char line[256];
+    static const struct {
+        const char *name, *label;
+    } wanted[] = {
+        { "model name", "" }, { "cpu family", ", family " }, { "model", ", model " }, { "stepping", ", stepping " }
+    };
+    enum { WANTED = sizeof wanted / sizeof wanted[0] };
+    char line[256], values[WANTED][64] = { "" };
     FILE *f = fopen("/proc/cpuinfo", "r");
 
-    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-        if (strncmp(line, "model name", 10) == 0) {
-            printf("#%s", strchr(line, ':') + 1);
-            break;
-        }
+    while (f != NULL && fgets(line, sizeof line, f) != NULL && line[0] != '\n') {
+        const size_t name_len = strcspn(line, "\t:");
+
+        for (size_t i = 0; i < WANTED; i++)
+            if (name_len == strlen(wanted[i].name) && strncmp(line, wanted[i].name, name_len) == 0)
+                sscanf(line + name_len, " : %63[^\n]", values[i]);
     }
     if (f != NULL)
         fclose(f);
+    printf("# ");
+    for (size_t i = 0; i < WANTED; i++)
+        printf("%s%s", wanted[i].label, values[i]);
+    printf(", at %.2f GHz now\n", measured_ghz());
 }
 
 void bench_init(int argc, char **argv, const char *question)
 {
     arg_count = argc;
     args = argv;
+    for (int i = 1; i < argc; i += 2)
+        bench_check(i + 1 < argc && strncmp(argv[i], "--", 2) == 0, "options are pairs of --name value: this one");
     printf("# %s\n", question);
     print_cpu();
-    printf("# %s, compiled by %s\n", OpenSSL_version(OPENSSL_VERSION), __VERSION__);
+    printf("# %s, compiled by %s\n", OpenSSL_version(OPENSSL_VERSION), COMPILER);
     const char *file = bench_option("csv", NULL);
     if (file != NULL && (csv = fopen(file, "w")) == NULL) {
         perror(file);
@@ -121,7 +154,7 @@ void bench_init(int argc, char **argv, const char *question)
 const char *bench_option(const char *name, const char *otherwise)
 {
     for (int i = 1; i + 1 < arg_count; i += 2)
-        if (strncmp(args[i], "--", 2) == 0 && strcmp(args[i] + 2, name) == 0)
+        if (strcmp(args[i] + 2, name) == 0)
             return args[i + 1];
     return otherwise;
 }
@@ -129,6 +162,50 @@ const char *bench_option(const char *name, const char *otherwise)
 double bench_seconds(void)
 {
     return strtod(bench_option("seconds", "0.3"), NULL);
+}
+
+struct bench_list bench_option_list(const char *name, const char *otherwise)
+{
+    struct bench_list list = { .count = 0 };
+    char *rest = strdup(bench_option(name, otherwise)); /* the items live as long as the program */
+
+    for (char *item; (item = strsep(&rest, ",")) != NULL; list.count++) {
+        bench_check(list.count < sizeof list.items / sizeof list.items[0], "so many items in a list");
+        list.items[list.count] = item;
+    }
+    return list;
+}
+
+size_t bench_option_choice(const char *name, const char *const choices[], size_t count)
+{
+    const char *given = bench_option(name, choices[0]);
+
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(given, choices[i]) == 0)
+            return i;
+    fprintf(stderr, "--%s %s: allowed are", name, given);
+    for (size_t i = 0; i < count; i++)
+        fprintf(stderr, " %s", choices[i]);
+    fprintf(stderr, "\n");
+    exit(1);
+}
+
+void bench_check(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "%s: failed\n", what);
+        ERR_print_errors_fp(stderr);
+        exit(1);
+    }
+}
+
+unsigned char *bench_alloc(size_t size)
+{
+    unsigned char *memory = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+
+    bench_check(memory != NULL, "memory");
+    memset(memory, 1, size);
+    return memory;
 }
 
 void bench_row(const char *format, ...)
@@ -175,12 +252,13 @@ OSSL_LIB_CTX *bench_ctx_aesop(const char *kernel)
         exit(1);
     }
     /* Not activated by the file, which would keep silent about a failure. */
-    fprintf(f, "openssl_conf = init\n[init]\nproviders = providers\n[providers]\naesop = aesop_section\n"
-               "[aesop_section]\nmodule = %s/aesop.so\nkernel = %s\n",
+    fprintf(f,
+            "openssl_conf = init\n[init]\nproviders = providers\n[providers]\naesop = aesop_section\n"
+            "[aesop_section]\nmodule = %s/aesop.so\nkernel = %s\n",
             dir != NULL ? dir : AESOP_MODULE_DIR, kernel != NULL ? kernel : "auto");
     fclose(f);
-    if (!OSSL_LIB_CTX_load_config(ctx, path) || OSSL_PROVIDER_load(ctx, "aesop") == NULL
-        || OSSL_PROVIDER_load(ctx, "default") == NULL || !EVP_set_default_properties(ctx, "?provider=aesop")) {
+    if (!OSSL_LIB_CTX_load_config(ctx, path) || OSSL_PROVIDER_load(ctx, "aesop") == NULL ||
+        OSSL_PROVIDER_load(ctx, "default") == NULL || !EVP_set_default_properties(ctx, "?provider=aesop")) {
         ERR_print_errors_fp(stderr);
         OSSL_LIB_CTX_free(ctx);
         ctx = NULL;

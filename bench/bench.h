@@ -33,10 +33,27 @@ double bench_now(void);
 /* Measures the subjects for about `seconds` in all. */
 void bench_measure(struct bench_subject subjects[], size_t count, double seconds);
 
-/* Parses --seconds S (per row), --csv FILE, and hands other options "--name value" to the benchmark by bench_option. */
+/*
+ * Names the machine and the versions, and takes the command line: --seconds S (per row), --csv FILE, and other options
+ * "--name value" that the benchmark asks for by bench_option.
+ */
 void bench_init(int argc, char **argv, const char *question);
 const char *bench_option(const char *name, const char *otherwise);
 double bench_seconds(void);
+
+/* The items of an option that is a comma-separated list. */
+struct bench_list {
+    const char *items[32];
+    size_t count;
+};
+struct bench_list bench_option_list(const char *name, const char *otherwise);
+/* The index of an option's value among `choices`, of which the first serves where it is not given. */
+size_t bench_option_choice(const char *name, const char *const choices[], size_t count);
+
+/* Ends the program, with OpenSSL's errors, where something failed. */
+void bench_check(int ok, const char *what);
+/* Page-aligned memory, all of it touched, for free(). */
+unsigned char *bench_alloc(size_t size);
 
 /* One row of the table and of the CSV file, tab-separated fields by printf format; the first row is the heading. */
 void bench_row(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -2,21 +2,30 @@
 /*
  * How fast is a cipher with aesop, and how much faster than with default?
  *
- * A message is what a protocol does with a kept key: IV-only init, 13 bytes of associated data, the data, the tag (GCM); IV
- * and data (CBC, padding off). Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --size 16,... --kernel auto,...
- * --place apart|same (buffers), --init iv|key|cipher (what is set anew for each message), --offset BYTES (of out).
+ * A message is what a protocol does with a kept key: IV-only init, 13 bytes of associated data, the data, the tag
+ * (GCM); IV and data (CBC, padding off).
+ *
+ * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --size 16,... --kernel auto,aesni,... --place apart|same
+ * (out and in), --init iv|key|cipher (what is set anew for each message), --offset BYTES (of out in its page).
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/err.h>
 #include <openssl/evp.h>
 
 #include "bench/bench.h"
+#include "bench/ceiling.h"
 #include "bench/null_provider.h"
 
 enum init { INIT_IV, INIT_KEY, INIT_CIPHER };
+static const char *const init_names[] = { "iv", "key", "cipher" };
+
+enum place { PLACE_APART, PLACE_SAME };
+static const char *const place_names[] = { "apart", "same" };
+
+/* Who serves: default is what the others are compared with. */
+enum subject { DEFAULT, AESOP, NOBODY, SUBJECTS };
 
 struct message {
     EVP_CIPHER *cipher;
@@ -29,134 +38,135 @@ struct message {
     unsigned char key[32], iv[16], aad[13], tag[16];
 };
 
-static void check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s failed\n", what);
-        ERR_print_errors_fp(stderr);
-        exit(1);
-    }
-}
+/* What stays the same from row to row. */
+struct setting {
+    OSSL_LIB_CTX *ctx[SUBJECTS];
+    const char *cipher, *kernel;
+    int encrypting;
+    enum init init;
+    enum place place;
+    size_t offset;
+    double ceiling; /* GB/s */
+};
 
 static void run_messages(void *arg, size_t count)
 {
     struct message *m = arg;
-    uint64_t number = 0;
+    const EVP_CIPHER *cipher = m->init == INIT_CIPHER ? m->cipher : NULL;
+    const unsigned char *key = m->init == INIT_IV ? NULL : m->key;
     int len;
 
-    for (size_t i = 0; i < count; i++) {
-        const EVP_CIPHER *cipher = m->init == INIT_CIPHER ? m->cipher : NULL;
-        const unsigned char *key = m->init == INIT_IV ? NULL : m->key;
-
-        number++;
+    for (uint64_t number = 1; number <= count; number++) {
         memcpy(m->iv, &number, sizeof number);
-        check(EVP_CipherInit_ex(m->ctx, cipher, NULL, key, m->iv, m->encrypting), "init");
+        bench_check(EVP_CipherInit_ex(m->ctx, cipher, NULL, key, m->iv, m->encrypting), "init");
         if (!m->aead) {
             if (cipher != NULL)
                 EVP_CIPHER_CTX_set_padding(m->ctx, 0);
-            check(EVP_CipherUpdate(m->ctx, m->out, &len, m->in, (int)m->size), "update");
+            bench_check(EVP_CipherUpdate(m->ctx, m->out, &len, m->in, (int)m->size), "update");
             continue;
         }
-        check(EVP_CipherUpdate(m->ctx, NULL, &len, m->aad, sizeof m->aad), "associated data");
-        check(EVP_CipherUpdate(m->ctx, m->out, &len, m->in, (int)m->size), "update");
+        bench_check(EVP_CipherUpdate(m->ctx, NULL, &len, m->aad, sizeof m->aad), "associated data");
+        bench_check(EVP_CipherUpdate(m->ctx, m->out, &len, m->in, (int)m->size), "update");
         if (m->encrypting) {
-            check(EVP_CipherFinal_ex(m->ctx, m->out, &len), "final");
-            check(EVP_CIPHER_CTX_ctrl(m->ctx, EVP_CTRL_AEAD_GET_TAG, 16, m->tag), "tag");
+            bench_check(EVP_CipherFinal_ex(m->ctx, m->out, &len), "final");
+            bench_check(EVP_CIPHER_CTX_ctrl(m->ctx, EVP_CTRL_AEAD_GET_TAG, 16, m->tag), "tag");
         } else {
             /* The tag is compared like any other; whether it is right costs nothing. */
-            check(EVP_CIPHER_CTX_ctrl(m->ctx, EVP_CTRL_AEAD_SET_TAG, 16, m->tag), "tag");
+            bench_check(EVP_CIPHER_CTX_ctrl(m->ctx, EVP_CTRL_AEAD_SET_TAG, 16, m->tag), "tag");
             EVP_CipherFinal_ex(m->ctx, m->out, &len);
         }
     }
 }
 
-static struct message *message_new(OSSL_LIB_CTX *libctx, const char *cipher, size_t size, int encrypting, enum init init)
+static void message_open(struct message *m, OSSL_LIB_CTX *libctx, const struct setting *s, size_t size)
 {
-    struct message *m = calloc(1, sizeof *m);
-
-    check(m != NULL, "calloc");
-    m->cipher = EVP_CIPHER_fetch(libctx, cipher, NULL);
+    *m = (struct message){ .size = size, .encrypting = s->encrypting, .init = s->init };
+    m->cipher = EVP_CIPHER_fetch(libctx, s->cipher, NULL);
     m->ctx = EVP_CIPHER_CTX_new();
-    check(m->cipher != NULL && m->ctx != NULL, cipher);
-    m->size = size;
-    m->encrypting = encrypting;
-    m->init = init;
+    bench_check(m->cipher != NULL && m->ctx != NULL, s->cipher);
     m->aead = EVP_CIPHER_get_mode(m->cipher) == EVP_CIPH_GCM_MODE;
-    check(EVP_CipherInit_ex(m->ctx, m->cipher, NULL, m->key, m->iv, encrypting), "init");
+    bench_check(EVP_CipherInit_ex(m->ctx, m->cipher, NULL, m->key, m->iv, m->encrypting), "init");
     EVP_CIPHER_CTX_set_padding(m->ctx, 0);
-    return m;
 }
 
-static void message_free(struct message *m)
+static void message_close(struct message *m)
 {
     EVP_CIPHER_CTX_free(m->ctx);
     EVP_CIPHER_free(m->cipher);
-    free(m);
 }
 
-/* The items of a comma-separated list, one by one; the list is consumed. */
-static char *next_item(char **list)
+static void heading(void)
 {
-    return strsep(list, ",");
+    bench_row(
+        "cipher\tdirection\tkernel\tbytes\tdefault_MB/s\taesop_MB/s\tratio\tceiling\tshare%%\tdefault_ns\taesop_ns"
+        "\tevp_ns\tspread%%");
+}
+
+static void row(const struct setting *s, size_t size)
+{
+    struct message messages[SUBJECTS];
+    struct bench_subject subjects[SUBJECTS];
+    unsigned char *in = bench_alloc(size), *out = bench_alloc(size + s->offset);
+    /* The provider that does nothing, which shows what EVP costs, does nothing for AES-128 alone. */
+    const size_t count = strncmp(s->cipher, "AES-128", 7) == 0 ? SUBJECTS : NOBODY;
+
+    for (size_t i = 0; i < count; i++) {
+        message_open(&messages[i], s->ctx[i], s, size);
+        messages[i].in = in;
+        messages[i].out = s->place == PLACE_SAME ? in : out + s->offset;
+        subjects[i] = (struct bench_subject){ .run = run_messages, .arg = &messages[i] };
+    }
+    bench_measure(subjects, count, bench_seconds());
+
+    const struct bench_subject *stock = &subjects[DEFAULT], *ours = &subjects[AESOP];
+    bench_row("%s\t%s\t%s\t%zu\t%.0f\t%.0f\t%.2f\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f", s->cipher,
+              s->encrypting ? "encrypt" : "decrypt", s->kernel, size, (double)size * 1e3 / stock->median,
+              (double)size * 1e3 / ours->median, ours->ratio, s->ceiling * 1e3,
+              100 * (double)size / ours->median / s->ceiling, stock->median, ours->median,
+              count > NOBODY ? subjects[NOBODY].median : NAN, 100 * (ours->quartile3 - ours->quartile1) / ours->median);
+    for (size_t i = 0; i < count; i++)
+        message_close(&messages[i]);
+    free(in);
+    free(out);
 }
 
 int main(int argc, char **argv)
 {
-    bench_init(argc, argv, "cipher throughput through EVP, aesop against default, MB/s");
-    char *ciphers = strdup(bench_option("cipher", "AES-128-GCM,AES-256-GCM,AES-128-CBC,AES-256-CBC"));
-    const char *directions = bench_option("direction", "encrypt,decrypt"), *init_name = bench_option("init", "iv");
-    const char *sizes = bench_option("size", "16,64,256,1024,1350,4096,8192,16384,65536,1048576");
-    const char *kernels = bench_option("kernel", "auto");
-    const int same_place = strcmp(bench_option("place", "apart"), "same") == 0;
-    const size_t offset = strtoul(bench_option("offset", "0"), NULL, 10);
-    const enum init init = strcmp(init_name, "key") == 0 ? INIT_KEY : strcmp(init_name, "cipher") == 0 ? INIT_CIPHER : INIT_IV;
+    bench_init(argc, argv, "How fast is a cipher through EVP with aesop, and with default?");
+    const struct bench_list ciphers = bench_option_list("cipher", "AES-128-GCM,AES-256-GCM,AES-128-CBC,AES-256-CBC");
+    const struct bench_list directions = bench_option_list("direction", "encrypt,decrypt");
+    const struct bench_list kernels = bench_option_list("kernel", "auto");
+    const struct bench_list sizes =
+        bench_option_list("size", "16,64,256,1024,1350,4096,8192,16384,65536,1048576,16777216,67108864");
+    struct setting s = {
+        .init = (enum init)bench_option_choice("init", init_names, 3),
+        .place = (enum place)bench_option_choice("place", place_names, 2),
+        .offset = strtoul(bench_option("offset", "0"), NULL, 10),
+        .ctx = { [DEFAULT] = bench_ctx_default(), [NOBODY] = null_provider_ctx() },
+    };
 
-    bench_row("cipher\tdirection\tkernel\tbytes\tdefault\taesop\tratio\tdefault_ns\taesop_ns\tevp_ns\tspread%%");
-    for (char *cipher; (cipher = next_item(&ciphers)) != NULL;) {
-        for (char *d = strdup(directions), *direction; (direction = next_item(&d)) != NULL;) {
-            for (char *k = strdup(kernels), *kernel; (kernel = next_item(&k)) != NULL;) {
-                OSSL_LIB_CTX *stock = bench_ctx_default(), *ours = bench_ctx_aesop(kernel), *null = null_provider_ctx();
+    heading();
+    for (size_t k = 0; k < kernels.count; k++) {
+        s.kernel = kernels.items[k];
+        if (ceiling_loops_of(s.kernel) == NULL) {
+            printf("# %s: not on this CPU\n", s.kernel);
+            continue;
+        }
+        s.ctx[AESOP] = bench_ctx_aesop(s.kernel);
+        bench_check(s.ctx[AESOP] != NULL, "aesop");
+        for (size_t pair = 0; pair < ciphers.count * directions.count; pair++) {
+            s.cipher = ciphers.items[pair / directions.count];
+            s.encrypting = strcmp(directions.items[pair % directions.count], "encrypt") == 0;
+            s.ceiling = ceiling_of_direction(s.cipher, s.kernel, s.encrypting);
+            for (size_t i = 0; i < sizes.count; i++) {
+                const size_t size = strtoul(sizes.items[i], NULL, 10);
 
-                if (ours == NULL)
-                    return 1;
-                for (char *s = strdup(sizes), *size_text; (size_text = next_item(&s)) != NULL;) {
-                    const size_t size = strtoul(size_text, NULL, 10);
-                    const int encrypting = strcmp(direction, "encrypt") == 0;
-                    struct message *a = message_new(stock, cipher, size, encrypting, init);
-                    struct message *b = message_new(ours, cipher, size, encrypting, init);
-                    struct message *c = message_new(null, cipher, size, encrypting, init);
-                    unsigned char *in = aligned_alloc(4096, (size + 8191) / 4096 * 4096);
-                    unsigned char *out = same_place ? NULL : aligned_alloc(4096, (size + offset + 8191) / 4096 * 4096);
-
-                    check(in != NULL && (same_place || out != NULL), "aligned_alloc");
-                    memset(in, 1, size);
-                    a->in = b->in = c->in = in;
-                    a->out = b->out = c->out = same_place ? in : out + offset;
-
-                    /* The provider that does nothing has AES-128 alone; it shows what EVP costs. */
-                    const int with_null = strncmp(cipher, "AES-128", 7) == 0;
-                    struct bench_subject subjects[] = {
-                        {.name = "default", .run = run_messages, .arg = a},
-                        {.name = "aesop", .run = run_messages, .arg = b},
-                        {.name = "null", .run = run_messages, .arg = c},
-                    };
-                    bench_measure(subjects, with_null ? 3 : 2, bench_seconds());
-                    bench_row("%s\t%s\t%s\t%zu\t%.0f\t%.0f\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f", cipher, direction, kernel, size,
-                              (double)size * 1e3 / subjects[0].median, (double)size * 1e3 / subjects[1].median,
-                              subjects[1].ratio, subjects[0].median, subjects[1].median,
-                              with_null ? subjects[2].median : NAN,
-                              100 * (subjects[1].quartile3 - subjects[1].quartile1) / subjects[1].median);
-                    message_free(a);
-                    message_free(b);
-                    message_free(c);
-                    free(in);
-                    free(out);
-                }
-                OSSL_LIB_CTX_free(ours);
-                OSSL_LIB_CTX_free(stock);
-                OSSL_LIB_CTX_free(null);
+                row(&s, strstr(s.cipher, "CBC") != NULL ? size / 16 * 16 : size);
             }
         }
+        OSSL_LIB_CTX_free(s.ctx[AESOP]);
     }
+    OSSL_LIB_CTX_free(s.ctx[DEFAULT]);
+    OSSL_LIB_CTX_free(s.ctx[NOBODY]);
     return 0;
 }

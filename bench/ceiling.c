@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/ceiling.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
 #include "ciphers/cpu.h"
+#include "ciphers/kernels.h"
 
 static const struct ceiling_loops *const all_loops[] = { &ceiling_vaes512, &ceiling_vaes256, &ceiling_aesni };
 
@@ -20,9 +22,33 @@ const struct ceiling_loops *ceiling_loops_of(const char *kernel)
     return NULL;
 }
 
+struct instructions {
+    void (*loop)(void *buffer);
+    void *buffer;
+};
+
+static void run_instructions(void *arg, size_t count)
+{
+    const struct instructions *it = arg;
+
+    for (size_t i = 0; i < count; i++)
+        it->loop(it->buffer);
+}
+
+double ceiling_instructions_per_ns(void (*loop)(void *buffer), double seconds)
+{
+    static _Alignas(64) unsigned char buffer[128];
+    struct instructions it = { loop, buffer };
+    struct bench_subject subject = { .name = "loop", .run = run_instructions, .arg = &it };
+
+    bench_measure(&subject, 1, seconds);
+    return CEILING_INSTRUCTIONS / subject.quartile1; /* a ceiling is what is reached when nothing disturbs */
+}
+
 struct mix {
-    void (*loop)(uint8_t *out, const uint8_t *in, uint32_t rounds);
-    uint8_t *out, *in;
+    ceiling_mix *loop;
+    uint8_t *out;
+    const uint8_t *in;
     uint32_t rounds;
 };
 
@@ -34,29 +60,49 @@ static void run_mix(void *arg, size_t count)
         m->loop(m->out, m->in, m->rounds);
 }
 
+static double gb_per_second(ceiling_mix *loop, uint32_t rounds)
+{
+    static _Alignas(64) uint8_t in[CEILING_TEXT_BYTES + 64], out[CEILING_TEXT_BYTES + 64];
+    struct mix mix = { loop, out, in, rounds };
+    struct bench_subject subject = { .name = "mix", .run = run_mix, .arg = &mix };
+
+    if (loop == NULL)
+        return 0;
+    bench_measure(&subject, 1, 0.05);
+    return CEILING_TEXT_BYTES / subject.quartile1;
+}
+
+/* Rounds of an "AES-<key bits>-<mode>" with a mode of three letters, or 0. */
+static uint32_t rounds_of(const char *cipher)
+{
+    if (strncmp(cipher, "AES-", 4) != 0 || strlen(cipher) != strlen("AES-128-GCM"))
+        return 0;
+    return (uint32_t)atoi(cipher + 4) / 32 + 6;
+}
+
 double ceiling_of(const char *cipher, const char *kernel)
 {
     const struct ceiling_loops *loops = ceiling_loops_of(kernel);
-    const size_t buffer_bytes = CEILING_TEXT_BYTES + 64;
-    const int key_bits = strncmp(cipher, "AES-", 4) == 0 ? atoi(cipher + 4) : 0;
-    struct mix mix = { .rounds = (uint32_t)key_bits / 32 + 6 };
-    struct bench_subject subject = { .name = "ceiling", .run = run_mix, .arg = &mix };
+    const uint32_t rounds = rounds_of(cipher);
+    ceiling_mix *const *mixes;
 
-    if (loops == NULL || key_bits == 0 || strlen(cipher) != strlen("AES-128-GCM"))
+    if (loops == NULL || rounds == 0)
         return 0;
     if (strcmp(cipher + 8, "GCM") == 0)
-        mix.loop = loops->gcm;
+        mixes = loops->gcm;
     else if (strcmp(cipher + 8, "CBC") == 0)
-        mix.loop = loops->cbc_dec;
+        mixes = loops->cbc_dec;
     else
         return 0;
-    mix.in = aligned_alloc(64, buffer_bytes);
-    mix.out = aligned_alloc(64, buffer_bytes);
-    if (mix.in == NULL || mix.out == NULL)
-        exit(1);
-    memset(mix.in, 1, buffer_bytes);
-    bench_measure(&subject, 1, 0.1);
-    free(mix.in);
-    free(mix.out);
-    return CEILING_TEXT_BYTES / subject.quartile1; /* a ceiling is what is reached when nothing disturbs */
+    return fmax(gb_per_second(mixes[0], rounds), gb_per_second(mixes[1], rounds));
+}
+
+double ceiling_of_direction(const char *cipher, const char *kernel, int encrypting)
+{
+    const struct ceiling_loops *loops = ceiling_loops_of("aesni");
+    const uint32_t rounds = rounds_of(cipher);
+
+    if (!encrypting || rounds == 0 || strcmp(cipher + 8, "CBC") != 0)
+        return ceiling_of(cipher, kernel);
+    return loops == NULL ? 0 : AESOP_BLOCK_BYTES * ceiling_instructions_per_ns(loops->aesenc_latency, 0.05) / rounds;
 }

@@ -14,6 +14,8 @@
 /* Instructions that one call of an instruction loop executes. */
 #define CEILING_INSTRUCTIONS 9600
 
+typedef void ceiling_mix(uint8_t *out, const uint8_t *in, uint32_t rounds);
+
 struct ceiling_loops {
     const char *kernel;
     uint32_t needs; /* enum aesop_cpu_feature */
@@ -24,21 +26,27 @@ struct ceiling_loops {
     void (*aesenc_clmul)(void *buffer); /* two to one */
     /*
      * All that the modes do to CEILING_TEXT_BYTES, but for the dependencies between blocks: loads, stores, shuffles,
-     * additions.
+     * additions. With four vectors in flight or eight: which is faster hangs on the number of registers and on the
+     * compiler. NULL: only one of them.
      */
-    void (*gcm)(uint8_t *out, const uint8_t *in, uint32_t rounds);
-    void (*cbc_dec)(uint8_t *out, const uint8_t *in, uint32_t rounds);
+    ceiling_mix *gcm[2], *cbc_dec[2];
 };
 
 extern const struct ceiling_loops ceiling_aesni, ceiling_vaes256, ceiling_vaes512;
 
+/* The loops of that kernel ("auto": of the widest that this CPU has), or NULL where this CPU lacks it. */
+const struct ceiling_loops *ceiling_loops_of(const char *kernel);
+
+/* Instructions per nanosecond in one of the loops of instructions. */
+double ceiling_instructions_per_ns(void (*loop)(void *buffer), double seconds);
+
 /*
- * GB/s of text at the most with that kernel ("auto": the widest that this CPU has), measured now; `cipher` is an EVP
- * name, AES-*-GCM or AES-*-CBC (decryption). 0 where this CPU lacks it or the cipher is another.
+ * GB/s of text at the most with that kernel, measured now; `cipher` is an EVP name, AES-*-GCM or AES-*-CBC
+ * (decryption). 0 where this CPU lacks it or the cipher is another.
  */
 double ceiling_of(const char *cipher, const char *kernel);
 
-/* The loops of that kernel, or NULL where this CPU lacks it. */
-const struct ceiling_loops *ceiling_loops_of(const char *kernel);
+/* The same for a direction: CBC encryption waits for each AES instruction before the next, whatever the kernel. */
+double ceiling_of_direction(const char *cipher, const char *kernel, int encrypting);
 
 #endif

@@ -6,9 +6,7 @@
 
 /* Enough in flight for any latency and throughput that has been built. */
 #define LANES 12
-/* Few enough that everything stays in sixteen registers; the CPU itself overlaps one group with the next. */
-#define GCM_VECTORS 4
-#define CBC_VECTORS 8
+#define MIX_VECTORS 8
 
 /* Values that the compiler must compute, one after the other, and knows nothing about. */
 #define SETTLE_ALL(v, n) \
@@ -91,7 +89,7 @@ static VEC_TARGET void KERNEL(aesenc_clmul)(void *buffer)
 
 /* A key whose bytes do not matter. */
 struct mix_key {
-    _Alignas(64) uint8_t powers[2 * GCM_VECTORS][VEC_BYTES];
+    _Alignas(64) uint8_t powers[2 * MIX_VECTORS][VEC_BYTES];
     struct aesop_aes_key aes;
 };
 
@@ -128,37 +126,47 @@ VEC_INLINE void mix_hash(vec sum[3], const struct mix_key *key, const uint8_t *i
     SETTLE_ALL(sum, 3);
 }
 
-static VEC_TARGET void KERNEL(gcm)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+VEC_INLINE void mix_gcm(uint8_t *out, const uint8_t *in, uint32_t rounds, const int n)
 {
     static struct mix_key zeros;
     struct mix_key *key = &zeros;
     const vec step = vec_each_block(_mm_set1_epi32(1));
     vec sum[3] = { vec_zero(), vec_zero(), vec_zero() }, counter = step;
 
-    for (size_t at = 0; at < CEILING_TEXT_BYTES; at += GCM_VECTORS * VEC_BYTES) {
-        vec s[GCM_VECTORS];
+    for (size_t at = 0; at < CEILING_TEXT_BYTES; at += n * VEC_BYTES) {
+        vec s[MIX_VECTORS];
 
         BLOCK_FORGET(key);
         UNROLL
-        for (int i = 0; i < GCM_VECTORS; i++) {
+        for (int i = 0; i < n; i++) {
             s[i] = vec_xor(counter, vec_round_key(&key->aes, 0));
             counter = vec_add32(counter, step);
         }
         UNROLL
         for (uint32_t r = 1; r < 10; r++) {
-            mix_round(s, GCM_VECTORS, &key->aes, r, 0);
-            if (r % 2 == 0 && r <= GCM_VECTORS)
+            mix_round(s, n, &key->aes, r, 0);
+            if (r % 2 == 0 && (int)r <= n)
                 mix_hash(sum, key, in + at, (int)r - 2);
         }
         for (uint32_t r = 10; r < rounds; r++)
-            mix_round(s, GCM_VECTORS, &key->aes, r, 0);
+            mix_round(s, n, &key->aes, r, 0);
         BLOCK_FORGET(in);
         UNROLL
-        for (int i = 0; i < GCM_VECTORS; i++)
+        for (int i = 0; i < n; i++)
             vec_store(out + at + i * VEC_BYTES, vec_aesenclast(s[i], vec_xor(vec_round_key(&key->aes, rounds),
                                                                              vec_load(in + at + i * VEC_BYTES))));
     }
     vec_store(key->powers[0], vec_xor3(sum[0], sum[1], sum[2]));
+}
+
+static VEC_TARGET void KERNEL(gcm_four)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+{
+    mix_gcm(out, in, rounds, 4);
+}
+
+static VEC_TARGET void KERNEL(gcm_eight)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+{
+    mix_gcm(out, in, rounds, 8);
 }
 
 static VEC_TARGET void KERNEL(cbc_dec)(uint8_t *out, const uint8_t *in, uint32_t rounds)
@@ -166,17 +174,17 @@ static VEC_TARGET void KERNEL(cbc_dec)(uint8_t *out, const uint8_t *in, uint32_t
     static struct mix_key zeros;
     struct mix_key *key = &zeros;
 
-    for (size_t at = 0; at < CEILING_TEXT_BYTES; at += CBC_VECTORS * VEC_BYTES) {
-        vec s[CBC_VECTORS];
+    for (size_t at = 0; at < CEILING_TEXT_BYTES; at += MIX_VECTORS * VEC_BYTES) {
+        vec s[MIX_VECTORS];
 
         BLOCK_FORGET(key);
         UNROLL
-        for (int i = 0; i < CBC_VECTORS; i++)
+        for (int i = 0; i < MIX_VECTORS; i++)
             s[i] = vec_xor(vec_load(in + at + i * VEC_BYTES), vec_round_key(&key->aes, 0));
         for (uint32_t r = 1; r < rounds; r++)
-            mix_round(s, CBC_VECTORS, &key->aes, r, 1);
+            mix_round(s, MIX_VECTORS, &key->aes, r, 1);
         UNROLL
-        for (int i = 0; i < CBC_VECTORS; i++)
+        for (int i = 0; i < MIX_VECTORS; i++)
             vec_store(out + at + i * VEC_BYTES, vec_aesdeclast(s[i], vec_xor(vec_round_key(&key->aes, rounds),
                                                                              vec_load(in + at + i * VEC_BYTES + 16))));
     }
@@ -190,6 +198,6 @@ const struct ceiling_loops KERNEL(ceiling) = {
     .aesenc_latency = KERNEL(aesenc_latency),
     .clmul = KERNEL(clmul),
     .aesenc_clmul = KERNEL(aesenc_clmul),
-    .gcm = KERNEL(gcm),
-    .cbc_dec = KERNEL(cbc_dec),
+    .gcm = { KERNEL(gcm_four), KERNEL(gcm_eight) },
+    .cbc_dec = { KERNEL(cbc_dec) },
 };

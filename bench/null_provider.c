@@ -83,8 +83,8 @@ static int get_params(OSSL_PARAM params[], unsigned mode, size_t iv_bytes, size_
             OSSL_PARAM_set_size_t(p, 16);
         else if (OPENSSL_strcasecmp(p->key, OSSL_CIPHER_PARAM_BLOCK_SIZE) == 0)
             OSSL_PARAM_set_size_t(p, block_bytes);
-        else if (OPENSSL_strcasecmp(p->key, OSSL_CIPHER_PARAM_AEAD) == 0
-                 || OPENSSL_strcasecmp(p->key, OSSL_CIPHER_PARAM_CUSTOM_IV) == 0)
+        else if (OPENSSL_strcasecmp(p->key, OSSL_CIPHER_PARAM_AEAD) == 0 ||
+                 OPENSSL_strcasecmp(p->key, OSSL_CIPHER_PARAM_CUSTOM_IV) == 0)
             OSSL_PARAM_set_int(p, aead);
     }
     return 1;
@@ -100,27 +100,26 @@ static int null_cbc_get_params(OSSL_PARAM params[])
     return get_params(params, EVP_CIPH_CBC_MODE, 16, 16, 0);
 }
 
-#define NULL_CIPHER(get_params_fn)                                               \
-    {                                                                            \
-        { OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))null_newctx },                \
-        { OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))null_freectx },              \
-        { OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))null_init },            \
-        { OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))null_init },            \
-        { OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))null_update },                \
-        { OSSL_FUNC_CIPHER_FINAL, (void (*)(void))null_final },                  \
-        { OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))null_update },                \
-        { OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))(get_params_fn) },        \
-        { OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))null_get_ctx_params },\
-        { OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))null_set_ctx_params },\
-        { 0, NULL },                                                             \
+#define NULL_CIPHER(get_params_fn) \
+    { \
+        { OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))null_newctx }, \
+            { OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))null_freectx }, \
+            { OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))null_init }, \
+            { OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))null_init }, \
+            { OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))null_update }, \
+            { OSSL_FUNC_CIPHER_FINAL, (void (*)(void))null_final }, \
+            { OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))null_update }, \
+            { OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))(get_params_fn) }, \
+            { OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))null_get_ctx_params }, \
+            { OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))null_set_ctx_params }, { 0, NULL }, \
     }
 
 static const OSSL_DISPATCH null_gcm[] = NULL_CIPHER(null_gcm_get_params);
 static const OSSL_DISPATCH null_cbc[] = NULL_CIPHER(null_cbc_get_params);
 static const OSSL_ALGORITHM null_ciphers[] = {
-    {"AES-128-GCM", "provider=null-cipher", null_gcm, NULL},
-    {"AES-128-CBC", "provider=null-cipher", null_cbc, NULL},
-    {NULL, NULL, NULL, NULL},
+    { "AES-128-GCM", "provider=null-cipher", null_gcm, NULL },
+    { "AES-128-CBC", "provider=null-cipher", null_cbc, NULL },
+    { NULL, NULL, NULL, NULL },
 };
 
 static const OSSL_ALGORITHM *null_query(void *provctx, int operation_id, int *no_cache)
@@ -134,8 +133,8 @@ static int null_provider_init(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATC
                               void **provctx)
 {
     static const OSSL_DISPATCH functions[] = {
-        {OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))null_query},
-        {0, NULL},
+        { OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))null_query },
+        { 0, NULL },
     };
 
     (void)in;
@@ -148,9 +147,9 @@ OSSL_LIB_CTX *null_provider_ctx(void)
 {
     OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
 
-    if (ctx == NULL || !OSSL_PROVIDER_add_builtin(ctx, "null-cipher", null_provider_init)
-        || OSSL_PROVIDER_load(ctx, "null-cipher") == NULL || OSSL_PROVIDER_load(ctx, "default") == NULL
-        || !EVP_set_default_properties(ctx, "?provider=null-cipher")) {
+    if (ctx == NULL || !OSSL_PROVIDER_add_builtin(ctx, "null-cipher", null_provider_init) ||
+        OSSL_PROVIDER_load(ctx, "null-cipher") == NULL || OSSL_PROVIDER_load(ctx, "default") == NULL ||
+        !EVP_set_default_properties(ctx, "?provider=null-cipher")) {
         ERR_print_errors_fp(stderr);
         exit(1);
     }
