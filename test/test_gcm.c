@@ -782,8 +782,8 @@ static const char *const same_as_default[] = {
     "dec+ keyiv+ settag:16+ final!",
     "dec+ keyiv:1+ aad:13+ text:32+ settag:12+ final!",
     "dec+ keyiv+ aad:13+ text:32+ badtag:16+ final! iv+ aad:13+ text:32+ settag:16+ final+",
-    /* Parameters that nobody knows, none at all, and one that must not change. */
-    "enc+ unknown+ unknown:1+ keyiv+ unknown+ unknown:1+ text:16+ unknown+ final+ unknown+ unknown:1+",
+    /* Parameters that nobody knows, and one that must not change. */
+    "enc+ unknown+ keyiv+ unknown+ text:16+ unknown+ final+ unknown+ tag:16+",
     "enc+ setkeylen:5? lengths+ setkeylen:0? lengths+ keyiv+ text:16+ final+ tag:16+",
     /* EVP_Cipher, as OpenSSH calls it. */
     "enc+ keyiv+ cipheraad:13+ cipher:32+ cipherfinal:0+ tag:16+",
@@ -852,6 +852,8 @@ static const char *const ours_alone[] = {
     "enc+ ivlen:1+ key+ aad:16-",
     "enc+ ivlen:12+ key+ text:16+ final+",
     "enc+ ivlen:128+ key+ text:16+ final+",
+    /* No parameters at all, on which default of 3.5 crashes. */
+    "enc+ unknown:1+ keyiv+ unknown:1+ text:16+ unknown:1+ final+ unknown:1+ tag:16+",
     /* The length of the key is what it is; default does not even look. */
     "enc+ keylen:0- keylen:15- keylen:48- lengths+ keyiv+ text:16+ final+ tag:16+",
     /* Nothing is left of a failed message; the next one works. */

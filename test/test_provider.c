@@ -228,6 +228,12 @@ static void test_cipher_params(void)
     }
 }
 
+/* Octets are listed as string or pointer, differently in different releases; both are answered. */
+static unsigned listed_type(const OSSL_PARAM *p)
+{
+    return p->data_type == OSSL_PARAM_OCTET_PTR ? OSSL_PARAM_OCTET_STRING : p->data_type;
+}
+
 /* Whatever default lists is in our list too, with its type. */
 static void check_list(const char *cipher, const char *what, const OSSL_PARAM *mine, const OSSL_PARAM *reference)
 {
@@ -238,8 +244,8 @@ static void check_list(const char *cipher, const char *what, const OSSL_PARAM *m
         while (p->key != NULL && strcmp(p->key, reference->key) != 0)
             p++;
         if (CHECK(p->key != NULL, "%s: %s is not among the %s", cipher, reference->key, what))
-            CHECK(p->data_type == reference->data_type, "%s: %s among the %s has type %u, not %u", cipher, p->key, what,
-                  p->data_type, reference->data_type);
+            CHECK(listed_type(p) == listed_type(reference), "%s: %s among the %s has type %u, not %u", cipher, p->key,
+                  what, p->data_type, reference->data_type);
     }
 }
 
@@ -504,16 +510,15 @@ static void load_many(int times)
 static void test_many_loads(void)
 {
     /* A sanitizer or valgrind takes malloc's place: the count stays 0, and it looks for leaks itself. */
-    size_t loads = allocated() == 0 ? 5 : 250, least = SIZE_MAX;
+    size_t loads = allocated() == 0 ? 2 : 100, least = SIZE_MAX;
 
     /* Tables of libcrypto grow now and then; a leak does always. */
-    for (int round = 0; round < 4; round++) {
-        size_t before = allocated(), after;
+    for (int round = 0; round < 10; round++) {
+        size_t before = allocated(), growth;
 
         load_many((int)loads);
-        after = allocated();
-        if (after < before + least)
-            least = after > before ? after - before : 0;
+        growth = allocated() > before ? allocated() - before : 0;
+        least = growth < least ? growth : least;
     }
     CHECK(least < loads * 16, "%zu bytes more after every %zu loads", least, loads);
 }
