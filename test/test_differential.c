@@ -680,7 +680,7 @@ static void random_messages(OSSL_LIB_CTX *aesop, const char *kernel)
             ok = run_message(&d, &m);
         }
         if (!ok)
-            printf("      repeat with: --kernel %s --seed %llu differential\n", kernel,
+            printf("      repeat with: --kernel %s --seed %llu random\n", kernel,
                    (unsigned long long)(support_seed() + n));
     }
     conclude(&d, "random", ok);
@@ -923,9 +923,17 @@ static void huge(OSSL_LIB_CTX *aesop, const char *kernel)
 
 /* ---- CUnit ---- */
 
+/* Runs of 4 KiB are the shortest that the configuration allows: most messages are then cut into several. */
+#define SMALL_CHUNKS "chunk = 4096\n"
+
 static void test_lengths(void)
 {
     support_each_kernel(NULL, lengths);
+}
+
+static void test_lengths_in_chunks(void)
+{
+    support_each_kernel(SMALL_CHUNKS, lengths);
 }
 
 static void test_alignments(void)
@@ -935,7 +943,7 @@ static void test_alignments(void)
 
 static void test_counters(void)
 {
-    support_each_kernel("chunk = 4096\n", counters);
+    support_each_kernel(SMALL_CHUNKS, counters);
 }
 
 static void test_random(void)
@@ -943,11 +951,9 @@ static void test_random(void)
     support_each_kernel(NULL, random_messages);
 }
 
-/* With runs as short as they get, every message of some length is cut into several. */
-static void test_small_chunks(void)
+static void test_random_in_chunks(void)
 {
-    support_each_kernel("chunk = 4096\n", lengths);
-    support_each_kernel("chunk = 4096\n", random_messages);
+    support_each_kernel(SMALL_CHUNKS, random_messages);
 }
 
 static void test_huge(void)
@@ -970,19 +976,30 @@ static int suite_cleanup(void)
     return 0;
 }
 
-static CU_TestInfo tests[] = {
+static CU_TestInfo length_tests[] = {
     { "every length, guarded", test_lengths },
-    { "every alignment and overlap", test_alignments },
-    { "counter overflows", test_counters },
-    { "random messages", test_random },
-    { "small chunks", test_small_chunks },
-    { "huge messages", test_huge },
+    { "the same, cut into small chunks", test_lengths_in_chunks },
     CU_TEST_INFO_NULL,
 };
+static CU_TestInfo alignment_tests[] = { { "every alignment and overlap", test_alignments }, CU_TEST_INFO_NULL };
+static CU_TestInfo counter_tests[] = { { "counter overflows", test_counters }, CU_TEST_INFO_NULL };
+static CU_TestInfo random_tests[] = {
+    { "random messages", test_random },
+    { "the same, cut into small chunks", test_random_in_chunks },
+    CU_TEST_INFO_NULL,
+};
+static CU_TestInfo huge_tests[] = { { "huge messages", test_huge }, CU_TEST_INFO_NULL };
 
 int main(int argc, char **argv)
 {
-    CU_SuiteInfo suites[] = { { "differential", suite_init, suite_cleanup, NULL, NULL, tests }, CU_SUITE_INFO_NULL };
+    CU_SuiteInfo suites[] = {
+        { "lengths", suite_init, suite_cleanup, NULL, NULL, length_tests },
+        { "alignments", suite_init, suite_cleanup, NULL, NULL, alignment_tests },
+        { "counters", suite_init, suite_cleanup, NULL, NULL, counter_tests },
+        { "random", suite_init, suite_cleanup, NULL, NULL, random_tests },
+        { "huge", suite_init, suite_cleanup, NULL, NULL, huge_tests },
+        CU_SUITE_INFO_NULL,
+    };
 
     support_init(argc, argv);
     CU_register_suites(suites);
