@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
+#include <stdio.h>
 
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -54,17 +55,6 @@ static void report(int reason, const char *format, va_list args)
     ERR_vset_error(lib, reason, format, args);
 }
 
-int aesop_stream_fail(struct aesop_stream *s, int reason, const char *format, ...)
-{
-    va_list args;
-
-    s->reason = reason;
-    va_start(args, format);
-    report(reason, format, args);
-    va_end(args);
-    return 0;
-}
-
 int aesop_stream_refuse(int reason, const char *format, ...)
 {
     va_list args;
@@ -73,4 +63,20 @@ int aesop_stream_refuse(int reason, const char *format, ...)
     report(reason, format, args);
     va_end(args);
     return 0;
+}
+
+int aesop_stream_fail(struct aesop_stream *s, int reason, const char *format, ...)
+{
+    va_list args;
+
+    s->reason = reason;
+    va_start(args, format);
+    vsnprintf(s->reason_text, sizeof s->reason_text, format, args);
+    va_end(args);
+    return aesop_stream_fail_again(s);
+}
+
+int aesop_stream_fail_again(const struct aesop_stream *s)
+{
+    return aesop_stream_refuse(s->reason, "%s", s->reason_text);
 }

@@ -126,8 +126,7 @@ int aesop_filter_enter(struct aesop_filter *f, BIO *next, enum aesop_filter_side
     struct aesop_stream *s = &f->stream;
 
     if (s->reason != 0)
-        return aesop_stream_fail(s, s->reason, "the stream failed before, at byte %llu of the text",
-                                 (unsigned long long)s->text_bytes);
+        return aesop_stream_fail_again(s);
     if (next == NULL)
         return aesop_stream_refuse(AESOP_STREAM_R_NEXT_BIO, "there is no next bio");
     if (f->side == side)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 
 #include <aesop/stream.h>
 
@@ -292,8 +293,15 @@ int aesop_filter_read(BIO *b, char *data, size_t len, size_t *read)
         /* The source may block: what is there goes out first. */
         if (*read > 0 && !have_unit(f, &u))
             break;
+        /* A failure behind bytes that are good is told with the next call. */
+        if (*read > 0)
+            ERR_set_mark();
         result = aesop_filter_holding(f) ? read_held(f, b, next, (uint8_t *)data + *read, room, &n)
                                          : read_step(f, b, next, (uint8_t *)data + *read, room, &n);
+        if (*read > 0 && result == FAILED)
+            ERR_pop_to_mark();
+        else if (*read > 0)
+            ERR_clear_last_mark();
         if (result != DONE)
             break;
         *read += n;

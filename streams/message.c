@@ -107,7 +107,7 @@ static int message_unit(struct aesop_stream *s, uint8_t *out, size_t *out_len, c
     if (last && EVP_CipherFinal_ex(s->ctx, out + n, &end) <= 0) {
         if (c->encrypt)
             goto failed;
-        OPENSSL_cleanse(out, (size_t)n);
+        OPENSSL_cleanse(out, aesop_stream_out_bytes(s, in_len, last));
         return fail_message(s, s->text_bytes + text);
     }
     *out_len = (size_t)n + (size_t)end;
@@ -120,7 +120,7 @@ static int message_unit(struct aesop_stream *s, uint8_t *out, size_t *out_len, c
     s->finished = last;
     return 1;
 failed:
-    OPENSSL_cleanse(out, text);
+    OPENSSL_cleanse(out, aesop_stream_out_bytes(s, in_len, last));
     *out_len = 0;
     return aesop_stream_fail(s, AESOP_STREAM_R_CIPHER_FAILED, "at byte %llu of the message",
                              (unsigned long long)s->text_bytes);

@@ -82,7 +82,8 @@ static int read_name(const struct parameter *known, const OSSL_PARAM *p, void *f
         value = known->kind == FORMAT ? (const void *)find_format(name) : (const void *)aesop_hash_find(name);
     if (value == NULL)
         return aesop_stream_refuse(AESOP_STREAM_R_BAD_PARAMETER, "%s must be the string %s", known->name,
-                                   known->kind == FORMAT ? "\"segmented\" or \"message\"" : "\"SHA1\", \"SHA256\" or \"SHA512\"");
+                                   known->kind == FORMAT ? "\"segmented\" or \"message\""
+                                                         : "\"SHA1\", \"SHA256\" or \"SHA512\"");
     memcpy(field, &value, sizeof value);
     return 1;
 }

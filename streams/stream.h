@@ -81,12 +81,13 @@ struct aesop_stream {
     size_t header_bytes;
     size_t full_unit; /* of the stream's middle */
     size_t unit, lookahead;
-    size_t growth;                    /* encryption: bytes of a tag */
-    uint64_t number;                  /* of the next segment */
-    uint64_t text_bytes;              /* plaintext in the units so far */
-    int finished;                     /* the last unit is done */
-    int second_pass;                  /* message: verified before */
-    int reason;                       /* sticky */
+    size_t growth;       /* encryption: bytes of a tag */
+    uint64_t number;     /* of the next segment */
+    uint64_t text_bytes; /* plaintext in the units so far */
+    int finished;        /* the last unit is done */
+    int second_pass;     /* message: verified before */
+    int reason;          /* sticky */
+    char reason_text[200];
     uint8_t salt[EVP_MAX_KEY_LENGTH]; /* segmented: of the key that ctx has */
 };
 
@@ -104,6 +105,8 @@ size_t aesop_stream_out_bytes(const struct aesop_stream *s, size_t in_len, int l
 /* Raises the reason with a text and ends the stream. Returns 0. */
 int aesop_stream_fail(struct aesop_stream *s, int reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Raises again what ended the stream. Returns 0. */
+int aesop_stream_fail_again(const struct aesop_stream *s);
 /* Raises an error without a stream (set-up). Returns 0. */
 int aesop_stream_refuse(int reason, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
