@@ -491,7 +491,7 @@ static unsigned bits_in_name(const char *after_match)
     if (!isdigit((unsigned char)*after_match))
         return 0;
     bits = strtoul(after_match, &end, 10);
-    return *end == '-' && bits <= 999999 ? (unsigned)bits : 0;
+    return *end == '-' && bits <= AESOP_CONSTRAINT_BITS_MAX ? (unsigned)bits : 0;
 }
 
 /* Whether the entry's name matches; *after points behind the hyphen that ends the match. */

@@ -36,6 +36,8 @@ enum {
     AESOP_CONSTRAINT_HANDSHAKE_SIGNATURE = 16,
 };
 
+#define AESOP_CONSTRAINT_BITS_MAX 999999 /* the largest size that a list may name */
+
 struct aesop_constraints;
 
 struct aesop_constraint_error {

@@ -233,8 +233,8 @@ static void *fetch(int *lasting, AESOP_RESOLVER *r, const struct aesop_operation
 
 /* ---- answers ---- */
 
-static int answer_key(struct aesop_key *key, const struct aesop_operation *operation, const char *algorithm,
-                      const char *properties)
+AESOP_INLINE int answer_key(struct aesop_key *key, const struct aesop_operation *operation, const char *algorithm,
+                            const char *properties)
 {
     aesop_key_start(key, operation->id);
     if (!aesop_key_add_text(key, algorithm, strlen(algorithm), 1) ||
@@ -302,8 +302,8 @@ static __attribute__((noinline)) void *resolve_anew(AESOP_RESOLVER *r, const str
     return method;
 }
 
-static inline void *resolve(AESOP_RESOLVER *r, const struct aesop_operation *operation, const char *algorithm,
-                            const char *properties)
+AESOP_INLINE void *resolve(AESOP_RESOLVER *r, const struct aesop_operation *operation, const char *algorithm,
+                           const char *properties)
 {
     /* Before the question is put: whatever changes from now on makes the answer a thing of the past. */
     const uint64_t generation = atomic_load_explicit(r->generation, memory_order_acquire);
@@ -343,6 +343,7 @@ int AESOP_RESOLVER_set_constraints(AESOP_RESOLVER *r, const char *list)
         free(policy);
         return 0;
     }
+    policy->has_days = aesop_constraints_have_days(policy->constraints);
     pthread_mutex_lock(&r->lock);
     policy->earlier = atomic_load_explicit(&r->policy, memory_order_relaxed);
     policy->stamp = policy->earlier != NULL ? policy->earlier->stamp + 1 : 1;
@@ -363,25 +364,34 @@ static __attribute__((noinline)) const char *decide_anew(AESOP_RESOLVER *r, cons
     return forbidding;
 }
 
-const char *AESOP_RESOLVER_forbidden_by(AESOP_RESOLVER *r, unsigned usage, const char *algorithm, unsigned key_bits,
-                                        unsigned tag_bits, time_t when)
+/* All sizes above what a list can hold are alike. */
+static inline uint64_t key_number(unsigned key_bits, unsigned tag_bits, unsigned era)
+{
+    const uint64_t most = (1 << 20) - 1;
+
+    _Static_assert(AESOP_CONSTRAINT_BITS_MAX < (1 << 20) - 1, "sizes share a word");
+    return (key_bits < most ? key_bits : most) | (tag_bits < most ? tag_bits : most) << 20 | (uint64_t)era << 40;
+}
+
+AESOP_INLINE const char *decide(AESOP_RESOLVER *r, unsigned usage, const char *algorithm, unsigned key_bits,
+                                unsigned tag_bits, time_t when)
 {
     const struct aesop_policy *policy = atomic_load_explicit(&r->policy, memory_order_acquire);
     struct aesop_constraint_question question = { algorithm, usage, key_bits, tag_bits, when };
-    uint64_t era = 0, value;
+    unsigned era = 0;
+    uint64_t value;
     struct aesop_key key;
 
     if (policy == NULL)
         return NULL;
     /* A day of the list that comes makes new questions of the old ones. */
-    if (aesop_constraints_have_days(policy->constraints)) {
+    if (policy->has_days) {
         if (when == 0)
             question.when = time(NULL);
         era = aesop_constraints_era(policy->constraints, question.when);
     }
     aesop_key_start(&key, usage & 0xff);
-    aesop_key_add_number(&key, key_bits | (uint64_t)tag_bits << 32);
-    aesop_key_add_number(&key, era);
+    aesop_key_add_number(&key, key_number(key_bits, tag_bits, era));
     if (!aesop_key_add_text(&key, algorithm, strlen(algorithm), 1))
         return decide_anew(r, policy, &question, NULL);
     aesop_key_finish(&key);
@@ -390,10 +400,16 @@ const char *AESOP_RESOLVER_forbidden_by(AESOP_RESOLVER *r, unsigned usage, const
     return decide_anew(r, policy, &question, &key);
 }
 
+const char *AESOP_RESOLVER_forbidden_by(AESOP_RESOLVER *r, unsigned usage, const char *algorithm, unsigned key_bits,
+                                        unsigned tag_bits, time_t when)
+{
+    return decide(r, usage, algorithm, key_bits, tag_bits, when);
+}
+
 int AESOP_RESOLVER_permits(AESOP_RESOLVER *r, unsigned usage, const char *algorithm, unsigned key_bits,
                            unsigned tag_bits, time_t when)
 {
-    return AESOP_RESOLVER_forbidden_by(r, usage, algorithm, key_bits, tag_bits, when) == NULL;
+    return decide(r, usage, algorithm, key_bits, tag_bits, when) == NULL;
 }
 
 /* ---- life ---- */

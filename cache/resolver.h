@@ -27,6 +27,7 @@ struct aesop_policy {
     struct aesop_policy *earlier;
     struct aesop_constraints *constraints;
     uint64_t stamp; /* of the decisions made under it */
+    int has_days;
 };
 
 struct aesop_resolver_st {

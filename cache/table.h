@@ -32,20 +32,33 @@ struct aesop_key {
     uint64_t word[AESOP_KEY_WORDS];
 };
 
+/*
+ * Everything here is inlined into the functions that look something up, where most of it becomes constants and registers.
+ * Words are multiplied apart from each other, each by an odd number of its own, so that the CPU overlaps them.
+ */
+#define AESOP_INLINE static inline __attribute__((always_inline))
+
+AESOP_INLINE uint64_t aesop_hash_word(uint64_t word, size_t place)
+{
+    return word * ((2 * place + 1) * UINT64_C(0x9e3779b97f4a7c15));
+}
+
 /* `kind` is below 256 and keeps keys of different make apart. */
-static inline void aesop_key_start(struct aesop_key *k, unsigned kind)
+AESOP_INLINE void aesop_key_start(struct aesop_key *k, unsigned kind)
 {
     k->word[0] = kind;
     k->words = 1;
+    k->hash = 0;
 }
 
-/* Numbers come before texts; there is always room for three. */
-static inline void aesop_key_add_number(struct aesop_key *k, uint64_t number)
+/* Numbers come before texts; there is always room for one. */
+AESOP_INLINE void aesop_key_add_number(struct aesop_key *k, uint64_t number)
 {
+    k->hash += aesop_hash_word(number, k->words);
     k->word[k->words++] = number;
 }
 
-static inline uint64_t aesop_load64(const char *p)
+AESOP_INLINE uint64_t aesop_load64(const char *p)
 {
     uint64_t word;
 
@@ -53,7 +66,7 @@ static inline uint64_t aesop_load64(const char *p)
     return le64toh(word);
 }
 
-static inline uint64_t aesop_load32(const char *p)
+AESOP_INLINE uint64_t aesop_load32(const char *p)
 {
     uint32_t word;
 
@@ -62,7 +75,7 @@ static inline uint64_t aesop_load32(const char *p)
 }
 
 /* 0 < n < 8 bytes */
-static inline uint64_t aesop_load_few(const char *p, size_t n)
+AESOP_INLINE uint64_t aesop_load_few(const char *p, size_t n)
 {
     const unsigned char *byte = (const unsigned char *)p;
 
@@ -72,7 +85,7 @@ static inline uint64_t aesop_load_few(const char *p, size_t n)
 }
 
 /* ASCII upper case to lower case, in all eight bytes at once: bit 7 of a byte's sum says that the byte is above a bound. */
-static inline uint64_t aesop_fold_case(uint64_t word)
+AESOP_INLINE uint64_t aesop_fold_case(uint64_t word)
 {
     const uint64_t each = UINT64_C(0x0101010101010101), low = word & 0x7f * each;
     const uint64_t from_a = low + (0x80 - 'A') * each, above_z = low + (0x7f - 'Z') * each;
@@ -81,36 +94,38 @@ static inline uint64_t aesop_fold_case(uint64_t word)
 }
 
 /* Adds a text, at most two per key. Returns 0 where it does not fit. */
-static inline int aesop_key_add_text(struct aesop_key *k, const char *text, size_t len, int fold_case)
+AESOP_INLINE int aesop_key_add_text(struct aesop_key *k, const char *text, size_t len, int fold_case)
 {
     const size_t rest = len % 8;
-    size_t n = k->words;
+    size_t n = k->words, i = 0;
+    uint64_t hash = k->hash, word;
 
     if ((len + 7) / 8 > AESOP_KEY_WORDS - n)
         return 0;
     k->word[0] = k->word[0] << 8 | len;
-    for (size_t i = 0; i + 8 <= len; i += 8) {
-        const uint64_t word = aesop_load64(text + i);
-        k->word[n++] = fold_case ? aesop_fold_case(word) : word;
+    for (; i + 8 <= len; i += 8) {
+        word = aesop_load64(text + i);
+        word = fold_case ? aesop_fold_case(word) : word;
+        hash += aesop_hash_word(word, n);
+        k->word[n++] = word;
     }
     if (rest > 0) {
-        const uint64_t word = len > 8 ? aesop_load64(text + len - 8) >> (64 - 8 * rest) : aesop_load_few(text, rest);
-        k->word[n++] = fold_case ? aesop_fold_case(word) : word;
+        word = len > 8 ? aesop_load64(text + len - 8) >> (64 - 8 * rest) : aesop_load_few(text, rest);
+        word = fold_case ? aesop_fold_case(word) : word;
+        hash += aesop_hash_word(word, n);
+        k->word[n++] = word;
     }
     k->words = n;
+    k->hash = hash;
     return 1;
 }
 
-/* Words are multiplied apart from each other, so that the CPU overlaps them. */
-static inline void aesop_key_finish(struct aesop_key *k)
+AESOP_INLINE void aesop_key_finish(struct aesop_key *k)
 {
-    uint64_t hash = 0;
+    uint64_t hash = k->hash + aesop_hash_word(k->word[0], 0);
 
-    for (size_t i = 0; i < k->words; i++) {
-        const unsigned __int128 product =
-            (unsigned __int128)(k->word[i] ^ (i + 1) * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
-        hash += (uint64_t)product ^ (uint64_t)(product >> 64);
-    }
+    /* A product's low bits know only low bits: the upper half comes down twice. */
+    hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
     k->hash = hash ^ hash >> 32;
 }
 
@@ -153,7 +168,7 @@ uint64_t aesop_table_evictions(struct aesop_table *t);
  * Whether the slot holds that key and stamp, and its value. Loads are acquire so that none sinks below the second look at the
  * sequence number; on x86 that costs nothing. (A fence would do as well, but ThreadSanitizer knows none.)
  */
-static inline int aesop_slot_read(uint64_t *value, struct aesop_slot *slot, const struct aesop_key *key, uint64_t stamp)
+AESOP_INLINE int aesop_slot_read(uint64_t *value, struct aesop_slot *slot, const struct aesop_key *key, uint64_t stamp)
 {
     const uint64_t sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
     uint64_t difference = atomic_load_explicit(&slot->stamp, memory_order_acquire) ^ stamp;
@@ -167,10 +182,12 @@ static inline int aesop_slot_read(uint64_t *value, struct aesop_slot *slot, cons
 }
 
 /* Returns 1 and the value, or 0: not there (or being written at this moment). */
-static inline int aesop_table_get(uint64_t *value, struct aesop_table *t, const struct aesop_key *key, uint64_t stamp)
+AESOP_INLINE int aesop_table_get(uint64_t *value, struct aesop_table *t, const struct aesop_key *key, uint64_t stamp)
 {
-    for (size_t i = key->hash, n = 0; n <= t->mask; i++, n++) {
-        const uint64_t place = atomic_load_explicit(&t->index[i & t->mask], memory_order_relaxed);
+    const size_t mask = t->mask;
+
+    for (size_t i = key->hash, n = 0; n <= mask; i++, n++) {
+        const uint64_t place = atomic_load_explicit(&t->index[i & mask], memory_order_relaxed);
         struct aesop_slot *slot = &t->slots[(uint32_t)place - 1];
 
         if (place == 0)
