@@ -92,6 +92,8 @@ static void test_accepted(void)
         "chunk = 65536\nkernel = auto\n",
         "  chunk   =   4096   # in bytes\n# chunk = 1\n",
         "chunk = \"4096\"\n",
+        "constraints = RC4, DES\n",
+        "constraints = AES keySize < 128, CBC keySize > 4096\nkernel = auto\n",
         "identity = aesop\n",
     };
     OSSL_LIB_CTX *reference = support_ctx_default();
@@ -146,6 +148,48 @@ static void test_kernels(void)
     /* What it chooses itself is the first of these. */
     CU_ASSERT_STRING_EQUAL(kernel_in_use(automatic), first != NULL ? first : "none");
     support_ctx_free(automatic);
+}
+
+/* What the constraints forbid is not offered; default, which knows nothing of them, serves it. */
+static void test_constraints(void)
+{
+    static const struct {
+        const char *list;
+        int offered[6]; /* of the names below */
+    } cases[] = {
+        { "RC4", { 1, 1, 1, 1, 1, 1 } },
+        { "CBC", { 1, 1, 1, 0, 0, 0 } },
+        { "AES-128-CBC", { 1, 1, 1, 0, 1, 1 } },
+        { "AES keySize < 256", { 0, 0, 1, 0, 0, 1 } },
+        { "AES keySize < 256, CBC", { 0, 0, 1, 0, 0, 0 } },
+        { "GCM, CBC keySize <= 192", { 0, 0, 0, 0, 0, 1 } },
+        { "AES denyAfter 2020-01-01", { 0, 0, 0, 0, 0, 0 } },
+        { "AES denyAfter 9999-12-31", { 1, 1, 1, 1, 1, 1 } },
+        { "AES", { 0, 0, 0, 0, 0, 0 } },
+    };
+    static const char *const names[] = { "AES-128-GCM", "AES-192-GCM", "AES-256-GCM",
+                                         "AES-128-CBC", "AES-192-CBC", "AES-256-CBC" };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[128];
+        OSSL_LIB_CTX *ctx;
+
+        snprintf(line, sizeof line, "constraints = %s\n", cases[i].list);
+        ctx = support_ctx_aesop_with(line);
+        if (!CHECK(ctx != NULL, "refused: %s", cases[i].list))
+            continue;
+        for (size_t n = 0; n < 6; n++) {
+            EVP_CIPHER *cipher = EVP_CIPHER_fetch(ctx, names[n], NULL);
+            const char *provider =
+                cipher != NULL ? OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cipher)) : "nobody";
+
+            CHECK(strcmp(provider, cases[i].offered[n] ? "aesop" : "default") == 0, "\"%s\": %s comes from %s",
+                  cases[i].list, names[n], provider);
+            EVP_CIPHER_free(cipher);
+        }
+        support_ctx_free(ctx);
+    }
+    ERR_clear_error();
 }
 
 /* ---- refused ---- */
@@ -219,8 +263,20 @@ static const struct refusal {
     { "chunk_bytes", "4096", KEYS },
     { "Chunk", "4096", KEYS },
     { "CHUNK", "4096", KEYS },
+    { "constraint", "CBC", KEYS },
+    { "constrains", "CBC", KEYS },
+    { "contraints", "CBC", KEYS },
+    { "constarints", "CBC", KEYS },
+    { "Constraints", "CBC", KEYS },
+    { "constraints_", "CBC", KEYS },
+    { "constraintss", "CBC", KEYS },
 };
 enum { REFUSALS = sizeof refusals / sizeof *refusals };
+
+static int is_setting(const char *key)
+{
+    return strcmp(key, "kernel") == 0 || strcmp(key, "chunk") == 0;
+}
 
 static void test_refused(void)
 {
@@ -236,7 +292,7 @@ static void test_refused(void)
             struct errors errors;
 
             /* A key twice in a section counts once, and the last wins. */
-            if (f == 1 && (strcmp(r->key, "kernel") == 0 || strcmp(r->key, "chunk") == 0))
+            if (f == 1 && is_setting(r->key))
                 continue;
             snprintf(lines, sizeof lines, formats[f], r->key, r->value);
             ERR_clear_error();
@@ -282,7 +338,10 @@ static void test_default_serves_on(void)
 
 int main(int argc, char **argv)
 {
-    static CU_TestInfo accepted[] = { { "settings", test_accepted }, { "kernels", test_kernels }, CU_TEST_INFO_NULL };
+    static CU_TestInfo accepted[] = { { "settings", test_accepted },
+                                      { "kernels", test_kernels },
+                                      { "constraints", test_constraints },
+                                      CU_TEST_INFO_NULL };
     static CU_TestInfo refused[] = { { "keys and values", test_refused },
                                      { "default serves on", test_default_serves_on },
                                      CU_TEST_INFO_NULL };
