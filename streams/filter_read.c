@@ -83,13 +83,8 @@ static int64_t segment_offset(const struct aesop_filter *f, uint64_t number)
     return f->origin + (int64_t)(number > 0 ? number * s->config.segment_bytes : s->header_bytes);
 }
 
-static int fail_to_seek(struct aesop_filter *f)
-{
-    return aesop_stream_fail(&f->stream, AESOP_STREAM_R_NEXT_BIO, "the source does not seek");
-}
-
 /* Segment 0 is shorter by the header: with that added to offsets all are of one length. */
-static int seek_now(struct aesop_filter *f, BIO *next)
+static void seek_now(struct aesop_filter *f, BIO *next)
 {
     struct aesop_stream *s = &f->stream;
     const uint64_t text = s->config.segment_bytes - s->config.tag_bytes;
@@ -98,11 +93,13 @@ static int seek_now(struct aesop_filter *f, BIO *next)
     f->seek_pending = 0;
     f->out_pos = f->out_len = f->released = 0;
     s->finished = 0;
-    if (!aesop_source_seek(f, next, segment_offset(f, number)))
-        return fail_to_seek(f);
+    if (!aesop_source_seek(f, next, segment_offset(f, number))) {
+        /* Memory does not go behind its end, where seek_last will find that it is. */
+        f->in_pos = f->in_len = 0;
+        f->ended = 1;
+    }
     s->config.format->jump(s, number);
     f->skip = number > 0 ? at % text : f->position;
-    return 1;
 }
 
 /*
@@ -119,9 +116,7 @@ static enum progress seek_last(struct aesop_filter *f, BIO *b, BIO *next)
         char byte;
         int n;
 
-        if (!aesop_source_seek(f, next, segment_offset(f, middle)))
-            return fail_to_seek(f) - 1;
-        n = BIO_read(next, &byte, 1);
+        n = aesop_source_seek(f, next, segment_offset(f, middle)) ? BIO_read(next, &byte, 1) : 0;
         if (n <= 0 && BIO_should_retry(next)) {
             BIO_copy_next_retry(b);
             return BLOCKED;
@@ -133,8 +128,9 @@ static enum progress seek_last(struct aesop_filter *f, BIO *b, BIO *next)
         else
             missing = middle;
     }
+    f->ended = 0;
     if (!aesop_source_seek(f, next, segment_offset(f, there)))
-        return fail_to_seek(f) - 1;
+        return aesop_stream_fail(s, AESOP_STREAM_R_NEXT_BIO, "the source does not seek") - 1;
     s->config.format->jump(s, there);
     f->skip = SIZE_MAX;
     return DONE;
@@ -148,7 +144,7 @@ static enum progress read_step(struct aesop_filter *f, BIO *b, BIO *next, uint8_
 
     *got = 0;
     if (f->seek_pending && f->header_missing == 0)
-        return seek_now(f, next) ? DONE : FAILED;
+        seek_now(f, next);
     if (!have_unit(f, &u)) {
         const enum progress result = fill(f, b, next);
 

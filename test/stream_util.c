@@ -155,6 +155,8 @@ static int mem_read(BIO *b, char *data, int len)
 
     if (n == 0)
         return result;
+    if (m->pos >= m->len)
+        return 0;
     if (n > m->len - m->pos)
         n = m->len - m->pos;
     memcpy(data, m->data + m->pos, n);
@@ -190,14 +192,14 @@ static long mem_ctrl(BIO *b, int command, long number, void *pointer)
         m->pos = 0;
         return 1;
     case BIO_CTRL_PENDING:
-        return (long)(m->len - m->pos);
+        return m->pos < m->len ? (long)(m->len - m->pos) : 0;
     case BIO_C_FILE_TELL:
         return m->seekable ? (long)m->pos : -1;
     case BIO_C_FILE_SEEK:
         if (!m->seekable)
             return -1;
         /* Like a file: one may stand behind its end. */
-        m->pos = (size_t)number < m->len ? (size_t)number : m->len;
+        m->pos = (size_t)number;
         return number;
     }
     return 0;
