@@ -16,7 +16,7 @@ build_needs=(gcc=gcc make=make cmake=cmake pkg-config=pkg-config openssl=openssl
 test_needs=(cunit.pc=libcunit1-dev jansson.pc=libjansson-dev clang=clang valgrind=valgrind
     /usr/bin/python3=python3 /usr/lib/python3/dist-packages/cryptography=python3-cryptography
     /usr/lib/python3/dist-packages/cryptography_vectors=python3-cryptography-vectors
-    nginx=nginx-light curl=curl sshd=openssh-server ssh=openssh-client npm=npm
+    nginx=nginx-light curl=curl sshd=openssh-server ssh=openssh-client npm=npm pgrep=procps
     unshare=util-linux "/usr/share/keyrings/debian-archive-keyring.gpg=debian-archive-keyring")
 
 setup_has() {
