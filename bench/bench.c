@@ -60,6 +60,11 @@ static size_t operations_per_slice(const struct bench_subject *s)
     }
 }
 
+double bench_once(const struct bench_subject *subject, size_t count)
+{
+    return time_of(subject, count) * 1e9 / (double)count;
+}
+
 static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -83,7 +88,7 @@ void bench_measure(struct bench_subject subjects[], size_t count, double seconds
     for (const double end = bench_now() + seconds; rounds < BENCH_ROUNDS_MAX && (rounds < 5 || bench_now() < end);
          rounds++) {
         for (size_t i = 0; i < count; i++) {
-            times[i][rounds] = time_of(&subjects[i], operations[i]) * 1e9 / (double)operations[i];
+            times[i][rounds] = bench_once(&subjects[i], operations[i]);
             ratios[i][rounds] = times[0][rounds] / times[i][rounds];
         }
     }

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Does it matter where input and output lie? Misaligned, in place, a multiple of 4096 apart (where a CPU that compares
+ * twelve bits of addresses takes a load for one of what was just stored): each against both aligned and half a page
+ * apart.
+ *
+ * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --kernel auto,... --size 16384
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/kernel_message.h"
+
+#define IN_PLACE SIZE_MAX
+#define PAGE_BYTES 4096
+
+struct place {
+    size_t in;    /* offset of the input in a page */
+    size_t apart; /* output less input, but for whole pages */
+};
+
+static const struct place places[] = {
+    { 0, IN_PLACE }, { 0, 0 },    { 0, 1 }, { 0, 17 },   { 0, 64 },       { 0, 512 },   { 0, 2048 },
+    { 0, 4080 },     { 0, 4032 }, { 1, 0 }, { 1, 2048 }, { 1, IN_PLACE }, { 17, 2048 }, { 64, 0 },
+};
+
+static const struct place aligned = { 0, 2048 };
+
+/* A whole number of pages, at least the message's, lies between input and output. */
+static void set_place(struct kernel_message *m, unsigned char *arena, size_t pages_apart, const struct place *place)
+{
+    m->in = arena + place->in;
+    m->out = arena + place->in + (place->apart == IN_PLACE ? 0 : pages_apart * PAGE_BYTES + place->apart);
+}
+
+static void row(const char *cipher, const char *direction, const char *kernel, size_t size, const struct place *place)
+{
+    static struct kernel_message messages[2];
+    struct aesop_dispatch dispatch;
+    const size_t pages = (size + PAGE_BYTES - 1) / PAGE_BYTES;
+    unsigned char *arena = bench_alloc(2 * (pages + 1) * PAGE_BYTES);
+    struct bench_subject subjects[2];
+
+    bench_check(kernel_dispatch(&dispatch, kernel), kernel);
+    for (int i = 0; i < 2; i++) {
+        messages[i].dispatch = &dispatch;
+        messages[i].size = size;
+        set_place(&messages[i], arena, pages, i == 0 ? &aligned : place);
+        kernel_message_init(&messages[i], cipher, strcmp(direction, "encrypt") == 0);
+        subjects[i] = (struct bench_subject){ .run = kernel_message_run, .arg = &messages[i] };
+    }
+    bench_measure(subjects, 2, bench_seconds());
+
+    char apart[24] = "in place";
+    if (place->apart != IN_PLACE)
+        snprintf(apart, sizeof apart, "%zu", place->apart);
+    bench_row("%s\t%s\t%s\t%zu\t%zu\t%s\t%.2f\t%.0f", cipher, direction, kernel, size, place->in, apart,
+              (double)size / subjects[1].median, 100 * subjects[1].ratio);
+    free(arena);
+}
+
+int main(int argc, char **argv)
+{
+    bench_init(argc, argv, "Does it matter to the kernels where input and output lie?");
+    const struct bench_list ciphers = bench_option_list("cipher", "AES-128-GCM,AES-128-CBC");
+    const struct bench_list directions = bench_option_list("direction", "encrypt,decrypt");
+    const struct bench_list kernels = bench_option_list("kernel", "auto");
+    const struct bench_list sizes = bench_option_list("size", "16384");
+
+    bench_row("cipher\tdirection\tkernel\tbytes\tin_offset\tapart\tGB/s\t%%_of_aligned");
+    for (size_t pair = 0; pair < ciphers.count * directions.count; pair++)
+        for (size_t k = 0; k < kernels.count; k++)
+            for (size_t s = 0; s < sizes.count; s++)
+                for (size_t p = 0; p < sizeof places / sizeof places[0]; p++)
+                    row(ciphers.items[pair / directions.count], directions.items[pair % directions.count],
+                        kernels.items[k], strtoul(sizes.items[s], NULL, 10), &places[p]);
+    return 0;
+}
