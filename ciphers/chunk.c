@@ -10,9 +10,16 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static const struct aesop_kernels *kernels_for(const struct aesop_dispatch *d, size_t len)
+/*
+ * Short runs gain nothing from wide registers and pay for filling and folding them. Measured through whole messages of
+ * GCM, 16 bytes with associated data take 25 ns on aesni where vaes512 takes 35. In CBC the masked store of a part of a
+ * vector is not forwarded to the next load, as when one buffer serves message after message: 96 bytes 19 ns against 24.
+ */
+enum { GCM_NARROW_BYTES = 32, CBC_NARROW_BYTES = 112 };
+
+static const struct aesop_kernels *kernels_for(const struct aesop_dispatch *d, size_t len, size_t narrow_bytes)
 {
-    return len <= AESOP_NARROW_BYTES ? d->narrow : d->kernels;
+    return len <= narrow_bytes ? d->narrow : d->kernels;
 }
 
 /*
@@ -42,7 +49,7 @@ void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_ke
     do {
         const size_t run = min_size(len, d->chunk);
 
-        kernels_for(d, run)->cbc_dec(key, out, in, run, iv);
+        kernels_for(d, run, CBC_NARROW_BYTES)->cbc_dec(key, out, in, run, iv);
         in += run;
         out += run;
         len -= run;
@@ -65,7 +72,7 @@ void aesop_gcm_set_key(const struct aesop_dispatch *d, struct aesop_gcm *gcm, co
 
 void aesop_gcm_start(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *iv, size_t iv_len)
 {
-    const struct aesop_kernels *kernels = kernels_for(d, iv_len);
+    const struct aesop_kernels *kernels = kernels_for(d, iv_len, GCM_NARROW_BYTES);
 
     if (iv_len != 12)
         need_powers(kernels, &gcm->key, iv_len);
@@ -105,7 +112,7 @@ int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const u
         len -= take;
     }
     if (len > 0) {
-        const struct aesop_kernels *kernels = kernels_for(d, len);
+        const struct aesop_kernels *kernels = kernels_for(d, len, GCM_NARROW_BYTES);
 
         need_powers(kernels, &gcm->key, len);
         kernels->gcm_hash(&gcm->key, &gcm->state, aad, len);
@@ -148,7 +155,7 @@ static int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint
     }
     while (len > 0) {
         const size_t run = min_size(len, d->chunk);
-        const struct aesop_kernels *kernels = kernels_for(d, run);
+        const struct aesop_kernels *kernels = kernels_for(d, run, GCM_NARROW_BYTES);
 
         need_powers(kernels, &gcm->key, run);
         (enc ? kernels->gcm_enc : kernels->gcm_dec)(&gcm->key, &gcm->state, out, in, run);

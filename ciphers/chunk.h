@@ -8,16 +8,9 @@
 /* Chosen once, when the provider loads; read-only from then on. */
 struct aesop_dispatch {
     const struct aesop_kernels *kernels;
-    const struct aesop_kernels *narrow; /* serves runs of up to AESOP_NARROW_BYTES; may be the same */
+    const struct aesop_kernels *narrow; /* serves short runs; may be the same */
     size_t chunk;                       /* bytes of the longest run, a multiple of 4096 */
 };
-
-/*
- * A run that fits into so many bytes gains nothing from wide registers and pays for filling and folding them:
- * measured through whole messages, a 16-byte one of GCM with associated data takes 25 ns on aesni where vaes512 takes
- * 35; a masked store, as those of wide tails are, is not forwarded to a load that follows, as in CBC in place.
- */
-#define AESOP_NARROW_BYTES 32
 
 /* One GCM message. Contains no pointer: may be copied as bytes. */
 struct aesop_gcm {

@@ -123,9 +123,21 @@ typedef __m512i vec;
 #define vec_shift_in(b, v) _mm512_alignr_epi64(v, vec_each_block(b), 6)
 /* Bytes past n are neither read nor written, and raise no fault. */
 #define vec_mask(n) ((__mmask64)(UINT64_MAX >> (64 - (n))))
-#define vec_load_some(p, n) _mm512_maskz_loadu_epi8(vec_mask(n), p)
-#define vec_store_some(p, v, n) _mm512_mask_storeu_epi8(p, vec_mask(n), v)
 #define vec_keep(v, n) _mm512_maskz_mov_epi8(vec_mask(n), v)
+
+/* A masked store is never forwarded to a load that follows, so whole vectors go without. */
+VEC_INLINE vec vec_load_some(const uint8_t *p, size_t n)
+{
+    return n == 64 ? vec_load(p) : _mm512_maskz_loadu_epi8(vec_mask(n), p);
+}
+
+VEC_INLINE void vec_store_some(uint8_t *p, vec v, size_t n)
+{
+    if (n == 64)
+        vec_store(p, v);
+    else
+        _mm512_mask_storeu_epi8(p, vec_mask(n), v);
+}
 
 VEC_INLINE __m128i vec_sum_blocks(vec v)
 {
