@@ -68,8 +68,8 @@ static void row(const struct tls_settings *settings, struct connection connectio
 
     const double gb = (double)size / subjects[AESOP].median;
     bench_row("%s\t%s\t%s\t%zu\t%.3f\t%.3f\t%.2f\t%.0f\t%.1f", tls_version_name(settings->version),
-              settings->suite->name, size, (double)size / subjects[DEFAULT].median, gb, subjects[AESOP].ratio,
-              100 * gb / ceiling,
+              settings->suite->cipher, settings->suite->mac != NULL ? settings->suite->mac : "-", size,
+              (double)size / subjects[DEFAULT].median, gb, subjects[AESOP].ratio, 100 * gb / ceiling,
               100 * (subjects[AESOP].quartile3 - subjects[AESOP].quartile1) / subjects[AESOP].median);
 }
 
