@@ -22,21 +22,21 @@ static OSSL_FUNC_provider_query_operation_fn provider_query_operation;
 static OSSL_FUNC_provider_get_reason_strings_fn provider_get_reason_strings;
 
 /* Names and OIDs exactly as the default provider's: the name map is shared, and a difference breaks both. */
-#define OFFER(name, aliases, tag_bits, functions) \
+#define OFFER(name, aliases, key_bits, tag_bits, functions) \
     { \
         { name ":" aliases, "provider=aesop", functions, NULL }, name, tag_bits \
     }
 static const struct cipher {
     OSSL_ALGORITHM algorithm;
     const char *name;
-    unsigned tag_bits;
+    unsigned key_bits, tag_bits;
 } all_ciphers[AESOP_CIPHERS] = {
-    OFFER("AES-256-GCM", "id-aes256-GCM:2.16.840.1.101.3.4.1.46", 128, aesop_aes256gcm_functions),
-    OFFER("AES-192-GCM", "id-aes192-GCM:2.16.840.1.101.3.4.1.26", 128, aesop_aes192gcm_functions),
-    OFFER("AES-128-GCM", "id-aes128-GCM:2.16.840.1.101.3.4.1.6", 128, aesop_aes128gcm_functions),
-    OFFER("AES-256-CBC", "AES256:2.16.840.1.101.3.4.1.42", 0, aesop_aes256cbc_functions),
-    OFFER("AES-192-CBC", "AES192:2.16.840.1.101.3.4.1.22", 0, aesop_aes192cbc_functions),
-    OFFER("AES-128-CBC", "AES128:2.16.840.1.101.3.4.1.2", 0, aesop_aes128cbc_functions),
+    OFFER("AES-256-GCM", "id-aes256-GCM:2.16.840.1.101.3.4.1.46", 256, 128, aesop_aes256gcm_functions),
+    OFFER("AES-192-GCM", "id-aes192-GCM:2.16.840.1.101.3.4.1.26", 192, 128, aesop_aes192gcm_functions),
+    OFFER("AES-128-GCM", "id-aes128-GCM:2.16.840.1.101.3.4.1.6", 128, 128, aesop_aes128gcm_functions),
+    OFFER("AES-256-CBC", "AES256:2.16.840.1.101.3.4.1.42", 256, 0, aesop_aes256cbc_functions),
+    OFFER("AES-192-CBC", "AES192:2.16.840.1.101.3.4.1.22", 192, 0, aesop_aes192cbc_functions),
+    OFFER("AES-128-CBC", "AES128:2.16.840.1.101.3.4.1.2", 128, 0, aesop_aes128cbc_functions),
 };
 
 /* What the constraints leave, once for all: they are judged on the day the provider loads. */
@@ -47,6 +47,7 @@ static void choose_ciphers(struct aesop_provider *provider)
     for (size_t i = 0; i < AESOP_CIPHERS; i++) {
         const struct aesop_constraint_question question = {
             .algorithm = all_ciphers[i].name,
+            .key_bits = all_ciphers[i].key_bits,
             .tag_bits = all_ciphers[i].tag_bits,
             .when = time(NULL),
         };
