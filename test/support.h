@@ -12,6 +12,11 @@
 
 /* The names of all kernel sets, widest first, NULL at the end. */
 extern const char *const support_kernels[];
+/*
+ * Whether this CPU has the instructions of a kernel set. Asks the compiler's library, not the module: a kernel that the
+ * module gives up, since its self-test fails, must not pass for one that the CPU lacks.
+ */
+int support_cpu_runs(const char *kernel);
 
 /*
  * A library context with aesop (that kernel, or NULL for its own choice) and default active and
