@@ -206,25 +206,34 @@ static char *query_unheard(const char *query, uint64_t generation)
     return unheard;
 }
 
+static int is_loaded(AESOP_RESOLVER *r, const OSSL_PROVIDER *provider)
+{
+    return OSSL_PROVIDER_available(r->libctx, OSSL_PROVIDER_get0_name(provider));
+}
+
 /* Returns a method with a reference, or NULL; *lasting says whether the answer holds until the next generation. */
 static void *fetch(int *lasting, AESOP_RESOLVER *r, const struct aesop_operation *operation, const char *algorithm,
                    const char *properties, uint64_t generation)
 {
-    char *unheard = NULL;
+    char *unheard = r->watch != NULL ? query_unheard(properties, generation) : NULL;
     void *method;
 
     atomic_fetch_add_explicit(&r->fetches, 1, memory_order_relaxed);
     ERR_set_mark();
-    if (r->watch != NULL && (unheard = query_unheard(properties, generation)) != NULL)
-        properties = unheard;
-    method = operation->fetch(r->libctx, algorithm, properties);
+    method = operation->fetch(r->libctx, algorithm, unheard != NULL ? unheard : properties);
     if (method == NULL) {
         /* There is no such algorithm; any other reason, such as no memory, may be gone the next time. */
         *lasting = ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED;
     } else {
-        /* A provider that is being unloaded has told the watcher already, but its methods can still be fetched. */
-        *lasting = r->watch == NULL ||
-                   OSSL_PROVIDER_available(r->libctx, OSSL_PROVIDER_get0_name(operation->provider(method)));
+        *lasting = r->watch == NULL || is_loaded(r, operation->provider(method));
+        /*
+         * A provider that is being unloaded has told the watcher already, but its methods can still be found for a moment (or for
+         * good, in 3.0, where another thread amid a fetch brings them back): then OpenSSL's answer counts, this once.
+         */
+        if (!*lasting) {
+            operation->free(method);
+            method = operation->fetch(r->libctx, algorithm, properties);
+        }
     }
     ERR_pop_to_mark();
     free(unheard);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readers of a resolver while providers come and go, answers are forgotten and evicted, and constraints are exchanged. Meant to
+ * run under ThreadSanitizer and AddressSanitizer too.
+ */
+#include "check.h"
+#include "support.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <openssl/err.h>
+#include <openssl/provider.h>
+
+#include "aesop/resolver.h"
+#include "cache/table.h"
+
+enum { READERS = 4 };
+
+static const struct question {
+    const char *cipher, *properties;
+} questions[] = {
+    { "AES-128-GCM", NULL },
+    { "AES-256-GCM", "?provider=aesop" },
+    { "aes-128-cbc", "provider=aesop" },
+    { "AES-128-GCM", "provider=aesop" },
+    { "id-aes256-GCM", NULL },
+    { "ARIA-128-CBC", NULL },
+    { "no-such-cipher", NULL },
+    { "AES-192-CBC", "provider=default" },
+    { "AES-256-CBC", "? provider = aesop" },
+};
+enum { QUESTIONS = sizeof questions / sizeof questions[0] };
+
+struct stage {
+    OSSL_LIB_CTX *ctx;
+    AESOP_RESOLVER *large, *small;
+    atomic_int over;
+    atomic_ulong asked, wrong;
+};
+
+struct reader {
+    struct stage *stage;
+    uint64_t seed;
+};
+
+/* An answer may be of a moment ago, but it is a living method and one that the question allows. */
+static int fits(const EVP_CIPHER *cipher, const struct question *q)
+{
+    const char *provider;
+
+    if (cipher == NULL)
+        return strcmp(q->cipher, "no-such-cipher") == 0 ||
+               (q->properties != NULL && strcmp(q->properties, "provider=aesop") == 0);
+    provider = OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cipher));
+    return EVP_CIPHER_is_a(cipher, q->cipher) &&
+           (q->properties == NULL || strncmp(q->properties, "provider=", 9) != 0 ||
+            strcmp(q->properties + 9, provider) == 0);
+}
+
+static void *read_on(void *arg)
+{
+    const struct reader *reader = arg;
+    struct stage *s = reader->stage;
+    struct support_random random;
+    unsigned long asked = 0, wrong = 0;
+
+    support_random_seed(&random, reader->seed);
+    while (!atomic_load_explicit(&s->over, memory_order_relaxed)) {
+        const struct question *q = &questions[support_random_below(&random, QUESTIONS)];
+        AESOP_RESOLVER *r = support_random_below(&random, 2) ? s->large : s->small;
+        EVP_CIPHER *owned = AESOP_RESOLVER_get1_cipher(r, q->cipher, q->properties);
+        const char *by = AESOP_RESOLVER_forbidden_by(r, 0, q->cipher, 128, 0, 0);
+
+        wrong += !fits(AESOP_RESOLVER_get0_cipher(r, q->cipher, q->properties), q);
+        wrong += !fits(owned, q);
+        wrong += by != NULL && strcmp(by, "AES keySize < 256") != 0 && strcmp(by, "CBC") != 0;
+        EVP_CIPHER_free(owned);
+        asked++;
+    }
+    atomic_fetch_add(&s->asked, asked);
+    atomic_fetch_add(&s->wrong, wrong);
+    ERR_clear_error();
+    return NULL;
+}
+
+/* Whether it comes from a provider that is loaded, or from none. */
+static int is_true(const struct stage *s, const EVP_CIPHER *c)
+{
+    return c == NULL || OSSL_PROVIDER_available(s->ctx, OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(c)));
+}
+
+/*
+ * Whoever has loaded or unloaded a provider gets from the resolver what OpenSSL says then. A fetch that another thread is amid
+ * while a provider is unloaded makes OpenSSL remember that provider's methods (3.0 always, 3.5 and 3.6 now and then): the
+ * resolver then may say as OpenSSL does, or better.
+ */
+static int as_openssl_says(const struct stage *s, AESOP_RESOLVER *r, const char *properties)
+{
+    EVP_CIPHER *before = EVP_CIPHER_fetch(s->ctx, "AES-128-GCM", properties);
+    EVP_CIPHER *answer = AESOP_RESOLVER_get1_cipher(r, "AES-128-GCM", properties);
+    EVP_CIPHER *after = EVP_CIPHER_fetch(s->ctx, "AES-128-GCM", properties);
+    const int right = answer == before || answer == after || (is_true(s, answer) && !is_true(s, before));
+
+    EVP_CIPHER_free(before);
+    EVP_CIPHER_free(answer);
+    EVP_CIPHER_free(after);
+    return right;
+}
+
+static void change(struct stage *s, int round)
+{
+    AESOP_RESOLVER *const resolvers[] = { s->large, s->small };
+    OSSL_PROVIDER *aesop = OSSL_PROVIDER_load(s->ctx, "aesop");
+
+    if (!CHECK(aesop != NULL, "round %d", round))
+        return;
+    for (int i = 0; i < 2; i++) {
+        const EVP_CIPHER *c = AESOP_RESOLVER_get0_cipher(resolvers[i], "AES-128-GCM", "provider=aesop");
+
+        CHECK(c != NULL, "round %d: loaded, resolver %d", round, i);
+        CHECK(as_openssl_says(s, resolvers[i], "?provider=aesop"), "round %d: loaded, resolver %d", round, i);
+    }
+    if (round % 3 == 0)
+        AESOP_RESOLVER_flush(s->small);
+    CHECK(AESOP_RESOLVER_set_constraints(resolvers[round % 2], round % 4 < 2 ? "AES keySize < 256" : "CBC"), "round %d",
+          round);
+    OSSL_PROVIDER_unload(aesop);
+    for (int i = 0; i < 2; i++) {
+        CHECK(as_openssl_says(s, resolvers[i], "provider=aesop"), "round %d: unloaded, resolver %d", round, i);
+        CHECK(as_openssl_says(s, resolvers[i], "?provider=aesop"), "round %d: unloaded, resolver %d", round, i);
+    }
+}
+
+static void everything_at_once(void)
+{
+    struct stage s = { .ctx = support_ctx_default() };
+    struct reader readers[READERS];
+    pthread_t ids[READERS];
+    const int rounds = support_long() ? 3000 : 100;
+
+    CU_ASSERT_TRUE(OSSL_PROVIDER_set_default_search_path(s.ctx, support_module_dir()));
+    s.large = AESOP_RESOLVER_new(s.ctx, 0, 0, 0);
+    s.small = AESOP_RESOLVER_new(s.ctx, 3, 0, 0);
+    CU_ASSERT_TRUE_FATAL(s.large != NULL && s.small != NULL);
+    for (int i = 0; i < READERS; i++) {
+        readers[i] = (struct reader){ &s, support_seed() + (uint64_t)i };
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&ids[i], NULL, read_on, &readers[i]), 0);
+    }
+    for (int i = 0; i < rounds; i++)
+        change(&s, i);
+    atomic_store(&s.over, 1);
+    for (int i = 0; i < READERS; i++)
+        pthread_join(ids[i], NULL);
+    CHECK(atomic_load(&s.asked) > 100, "%lu questions", atomic_load(&s.asked));
+    CHECK(atomic_load(&s.wrong) == 0, "%lu of %lu answers are wrong (seed %llu)", atomic_load(&s.wrong),
+          atomic_load(&s.asked), (unsigned long long)support_seed());
+    ERR_clear_error();
+    /* Now that it is quiet, what is remembered is what OpenSSL says. */
+    for (int i = 0; i < QUESTIONS; i++) {
+        EVP_CIPHER *fetched = EVP_CIPHER_fetch(s.ctx, questions[i].cipher, questions[i].properties);
+
+        CHECK(AESOP_RESOLVER_get0_cipher(s.large, questions[i].cipher, questions[i].properties) == fetched,
+              "question %d", i);
+        CHECK(AESOP_RESOLVER_get0_cipher(s.small, questions[i].cipher, questions[i].properties) == fetched,
+              "question %d", i);
+        EVP_CIPHER_free(fetched);
+    }
+    ERR_clear_error();
+    AESOP_RESOLVER_free(s.large);
+    AESOP_RESOLVER_free(s.small);
+    support_ctx_free(s.ctx);
+}
+
+/* ---- the table alone: one slot, two keys, and every value says to which key and stamp it belongs ---- */
+
+struct table_stage {
+    struct aesop_table *table;
+    atomic_ulong stamp;
+    atomic_int over;
+    atomic_ulong looked_up, hits, torn;
+};
+
+static void number_key(struct aesop_key *key, uint64_t number)
+{
+    char text[40];
+
+    aesop_key_start(key, 1);
+    memset(text, 'a' + (int)(number % 26), sizeof text);
+    aesop_key_add_text(key, text, sizeof text, 0);
+    aesop_key_finish(key);
+}
+
+static uint64_t value_for(uint64_t number, uint64_t stamp)
+{
+    return number << 32 | stamp;
+}
+
+static void *look_up(void *arg)
+{
+    struct table_stage *s = arg;
+    unsigned long hits = 0, torn = 0;
+    struct aesop_key key;
+    uint64_t value;
+
+    for (uint64_t n = 0; !atomic_load_explicit(&s->over, memory_order_relaxed); n++) {
+        const uint64_t stamp = atomic_load(&s->stamp);
+
+        if (n % 1000 == 0)
+            atomic_fetch_add_explicit(&s->looked_up, 1000, memory_order_relaxed);
+        number_key(&key, n % 2);
+        if (aesop_table_get(&value, s->table, &key, stamp)) {
+            hits++;
+            torn += value != value_for(n % 2, stamp);
+        }
+    }
+    atomic_fetch_add(&s->hits, hits);
+    atomic_fetch_add(&s->torn, torn);
+    return NULL;
+}
+
+static void one_slot(void)
+{
+    struct table_stage s = { .table = aesop_table_new(1) };
+    pthread_t ids[2];
+    struct aesop_key key;
+    const uint64_t count = support_long() ? 20000000 : 1000000;
+    uint64_t n = 0;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s.table);
+    for (int i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&ids[i], NULL, look_up, &s), 0);
+    for (; n < count || atomic_load_explicit(&s.looked_up, memory_order_relaxed) < count; n++) {
+        const uint64_t stamp = n / 8 + 1;
+
+        atomic_store(&s.stamp, stamp);
+        number_key(&key, n % 2);
+        aesop_table_put(s.table, &key, stamp, value_for(n % 2, stamp));
+    }
+    atomic_store(&s.over, 1);
+    for (int i = 0; i < 2; i++)
+        pthread_join(ids[i], NULL);
+    CHECK(atomic_load(&s.torn) == 0, "%lu of %lu values belong to another key", atomic_load(&s.torn),
+          atomic_load(&s.hits));
+    CU_ASSERT_EQUAL(aesop_table_count(s.table, (n - 1) / 8 + 1), 1);
+    aesop_table_free(s.table);
+}
+
+int main(int argc, char **argv)
+{
+    support_init(argc, argv);
+    CU_pSuite suite = CU_add_suite("threads", NULL, NULL);
+    CU_ADD_TEST(suite, everything_at_once);
+    CU_ADD_TEST(suite, one_slot);
+    return support_run();
+}
