@@ -24,7 +24,7 @@ static OSSL_FUNC_provider_get_reason_strings_fn provider_get_reason_strings;
 /* Names and OIDs exactly as the default provider's: the name map is shared, and a difference breaks both. */
 #define OFFER(name, aliases, key_bits, tag_bits, functions) \
     { \
-        { name ":" aliases, "provider=aesop", functions, NULL }, name, tag_bits \
+        { name ":" aliases, "provider=aesop", functions, NULL }, name, key_bits, tag_bits \
     }
 static const struct cipher {
     OSSL_ALGORITHM algorithm;
