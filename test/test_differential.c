@@ -7,6 +7,7 @@
 #include "support.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,8 @@ struct message {
 };
 
 struct duel {
-    const char *kernel;
+    const char *kernel, *suite;
+    uint64_t seed; /* that repeats the running message, with the suite's name */
     struct support_random random;
     EVP_CIPHER *ciphers[SIDES][CIPHERS];
     EVP_CIPHER_CTX *ctx[SIDES], *spare[SIDES], *maker;
@@ -378,6 +380,23 @@ static void describe(const struct duel *d, const struct message *m)
         printf(" %d", *call);
     printf(", padding %d, genuine %d, flip tag %d, early tag %d, split %d, copy %d, ask iv %d, late aad %d, go on %d\n",
            m->padding, m->genuine, m->flip_tag, m->early_tag, m->split, m->copy, m->ask_iv, m->late_aad, m->go_on);
+    printf("      repeat with: --kernel %s --seed %llu %s\n", d->kernel, (unsigned long long)d->seed, d->suite);
+}
+
+/* The message that is under way, for a crash: an access beyond a guarded end. */
+static struct {
+    struct duel *duel;
+    const struct message *message;
+} running;
+
+static void crashed(int signal_number)
+{
+    signal(signal_number, SIG_DFL);
+    if (running.duel != NULL) {
+        running.duel->differs = "crashed";
+        describe(running.duel, running.message);
+    }
+    raise(signal_number);
 }
 
 /* Runs one message on both sides; text and associated data come from d->random. Returns 0, described, if they differ.
@@ -440,7 +459,10 @@ static int run_message(struct duel *d, const struct message *m)
     memset(d->out, CANARY, d->out_max);
     memcpy(ours, d->in, d->in_len);
 
+    running.duel = d;
+    running.message = m;
     exchange(d, m, out, in);
+    running.duel = NULL;
 
     agree(d, "bytes before the output are untouched", untouched(canary_front, out[OURS]), 1);
     agree(d, "bytes behind the output are untouched", untouched(canary_behind, arena_end), 1);
@@ -471,13 +493,15 @@ static void duel_free(struct duel *d)
 
 static OSSL_LIB_CTX *default_ctx;
 
-static int duel_init(struct duel *d, OSSL_LIB_CTX *aesop, const char *kernel)
+static int duel_init(struct duel *d, OSSL_LIB_CTX *aesop, const char *kernel, const char *suite)
 {
     int ok;
 
     memset(d, 0, sizeof *d);
     d->kernel = kernel;
-    support_random_seed(&d->random, support_seed());
+    d->suite = suite;
+    d->seed = support_seed();
+    support_random_seed(&d->random, d->seed);
     d->in = malloc(MAX_TEXT + 64);
     d->out = malloc(MAX_TEXT + 64);
     d->aad = malloc(MAX_AAD);
@@ -535,9 +559,9 @@ static int run_length(struct duel *d, size_t len)
 }
 
 /* Says how many messages ran; each test's check. */
-static void conclude(struct duel *d, const char *test, int ok)
+static void conclude(struct duel *d, int ok)
 {
-    printf("    %s: %s: %lu messages, %lu to a successful end\n", d->kernel, test, d->messages, d->finished);
+    printf("    %s: %s: %lu messages, %lu to a successful end\n", d->kernel, d->suite, d->messages, d->finished);
     CU_ASSERT(ok);
     CU_ASSERT(d->finished > 0);
 }
@@ -549,7 +573,7 @@ static void lengths(OSSL_LIB_CTX *aesop, const char *kernel)
     struct duel d;
     int ok = 1;
 
-    if (!duel_init(&d, aesop, kernel))
+    if (!duel_init(&d, aesop, kernel, "lengths"))
         return;
     for (; ok && done <= sweep; done++)
         ok = run_length(&d, done);
@@ -563,7 +587,7 @@ static void lengths(OSSL_LIB_CTX *aesop, const char *kernel)
     for (size_t power = 32768; ok && power <= MAX_TEXT / 2; power *= 2)
         for (size_t len = power - 16; ok && len <= power + NEAR_BOUNDARY; len += support_long() ? 1 : 11)
             ok = run_length(&d, len);
-    conclude(&d, "lengths", ok);
+    conclude(&d, ok);
     duel_free(&d);
 }
 
@@ -573,7 +597,7 @@ static void alignments(OSSL_LIB_CTX *aesop, const char *kernel)
     struct duel d;
     int ok;
 
-    if (!duel_init(&d, aesop, kernel))
+    if (!duel_init(&d, aesop, kernel, "alignments"))
         return;
     ok = 1;
     for (size_t i = 0; ok && i < sizeof texts / sizeof texts[0]; i++)
@@ -599,7 +623,7 @@ static void alignments(OSSL_LIB_CTX *aesop, const char *kernel)
                     m.in_offset = lag;
                     ok = run_message(&d, &m);
                 }
-    conclude(&d, "alignments", ok);
+    conclude(&d, ok);
     duel_free(&d);
 }
 
@@ -672,13 +696,14 @@ static void random_messages(OSSL_LIB_CTX *aesop, const char *kernel)
     struct duel d;
     int ok = 1;
 
-    if (!duel_init(&d, aesop, kernel))
+    if (!duel_init(&d, aesop, kernel, "random"))
         return;
     for (unsigned long n = 0; ok && n < rounds; n++) {
         struct message m;
         int follow_ups;
 
-        support_random_seed(&d.random, support_seed() + n);
+        d.seed = support_seed() + n;
+        support_random_seed(&d.random, d.seed);
         for (int side = 0; side < SIDES; side++)
             EVP_CIPHER_CTX_reset(d.ctx[side]);
         m = random_message(&d, NULL);
@@ -688,11 +713,8 @@ static void random_messages(OSSL_LIB_CTX *aesop, const char *kernel)
             m = random_message(&d, &m);
             ok = run_message(&d, &m);
         }
-        if (!ok)
-            printf("      repeat with: --kernel %s --seed %llu random\n", kernel,
-                   (unsigned long long)(support_seed() + n));
     }
-    conclude(&d, "random", ok);
+    conclude(&d, ok);
     CU_ASSERT(!ok || d.finished > d.messages / 2);
     duel_free(&d);
 }
@@ -803,7 +825,7 @@ static void counters(OSSL_LIB_CTX *aesop, const char *kernel)
     struct duel d;
     int ok = 1;
 
-    if (!duel_init(&d, aesop, kernel))
+    if (!duel_init(&d, aesop, kernel, "counters"))
         return;
     for (unsigned which = 0; ok && which < CIPHERS / 2; which++) {
         struct message m = plain_message(&d, which, 1, 0);
@@ -829,7 +851,7 @@ static void counters(OSSL_LIB_CTX *aesop, const char *kernel)
                     }
             }
     }
-    conclude(&d, "counters", ok);
+    conclude(&d, ok);
     duel_free(&d);
 }
 
@@ -920,7 +942,7 @@ static void huge(OSSL_LIB_CTX *aesop, const char *kernel)
 {
     struct duel d;
 
-    if (!duel_init(&d, aesop, kernel))
+    if (!duel_init(&d, aesop, kernel, "huge"))
         return;
     stream(&d, 0, (uint64_t)5 << 30);
     stream(&d, 2, GCM_LIMIT);
@@ -1009,8 +1031,12 @@ int main(int argc, char **argv)
         { "huge", suite_init, suite_cleanup, NULL, NULL, huge_tests },
         CU_SUITE_INFO_NULL,
     };
+    struct sigaction before;
 
     support_init(argc, argv);
+    /* A sanitizer has its own handler, which knows more. */
+    if (sigaction(SIGSEGV, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        signal(SIGSEGV, crashed);
     CU_register_suites(suites);
     return support_run();
 }
