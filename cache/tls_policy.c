@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 /* ---- what the numbers of the protocol are called ---- */
 
@@ -144,17 +145,63 @@ static int permits_key(const struct handshake *h, const EVP_PKEY *key)
            permits(h, curve, 0, 0);
 }
 
-static int permits_certificate(struct handshake *h, int operation, X509 *certificate)
+/* The signature on a certificate; who signs himself is not believed for that. */
+static int permits_signature(const struct handshake *h, X509 *certificate)
 {
-    const int of_peer = (operation & SSL_SECOP_PEER) != 0;
+    return (X509_get_extension_flags(certificate) & EXFLAG_SS) != 0 ||
+           permits(h, OBJ_nid2ln(X509_get_signature_nid(certificate)), 0, 0);
+}
 
-    /* Which end presents it, for "usage TLSServer": the peer of a server is the client. */
+/* For a certificate the use is that of the end that presents it: the peer of a server is a client. */
+static struct handshake certificate_use(const struct handshake *h, int of_peer)
+{
+    struct handshake use = { h->resolver, h->ssl, AESOP_USAGE_CERTIFICATE_SIGNATURE };
+
     if (h->ssl != NULL)
-        h->usage = SSL_is_server(h->ssl) != of_peer ? AESOP_USAGE_TLS_SERVER : AESOP_USAGE_TLS_CLIENT;
-    h->usage |= AESOP_USAGE_CERTIFICATE_SIGNATURE;
+        use.usage |= SSL_is_server(h->ssl) != of_peer ? AESOP_USAGE_TLS_SERVER : AESOP_USAGE_TLS_CLIENT;
+    return use;
+}
+
+static int permits_certificate(const struct handshake *h, int operation, X509 *certificate)
+{
+    const struct handshake use = certificate_use(h, (operation & SSL_SECOP_PEER) != 0);
+
     if ((operation & ~SSL_SECOP_PEER) == SSL_SECOP_CA_MD)
-        return permits(h, OBJ_nid2ln(X509_get_signature_nid(certificate)), 0, 0);
-    return permits_key(h, X509_get0_pubkey(certificate));
+        return permits_signature(&use, certificate);
+    return permits_key(&use, X509_get0_pubkey(certificate));
+}
+
+/*
+ * OpenSSL asks about its own certificates, but compares a peer's with the level alone. So they are gone through when the
+ * peer's signature is checked, which comes after them; those that sign themselves are trusted or not for other reasons.
+ */
+static int permits_peer(const struct handshake *h)
+{
+    const struct handshake use = certificate_use(h, 1);
+    X509 *leaf = h->ssl != NULL ? SSL_get0_peer_certificate(h->ssl) : NULL;
+    const STACK_OF(X509) *chain = leaf != NULL ? SSL_get_peer_cert_chain(h->ssl) : NULL;
+
+    if (leaf != NULL && !(permits_key(&use, X509_get0_pubkey(leaf)) && permits_signature(&use, leaf)))
+        return 0;
+    for (int i = 0; chain != NULL && i < sk_X509_num(chain); i++) {
+        X509 *certificate = sk_X509_value(chain, i);
+
+        if ((X509_get_extension_flags(certificate) & EXFLAG_SS) == 0 &&
+            !(permits_key(&use, X509_get0_pubkey(certificate)) && permits_signature(&use, certificate)))
+            return 0;
+    }
+    return 1;
+}
+
+/*
+ * Before it knows what the peer offers, libssl asks about the highest version it has, TLS 1.3, even where that is not enabled; the
+ * question is put again when versions are chosen.
+ */
+static int permits_version(const struct handshake *h, int version)
+{
+    if (version == TLS1_3_VERSION && h->ssl != NULL && SSL_in_before(h->ssl))
+        return 1;
+    return permits(h, NAME_OF(versions, (unsigned)version), 0, 0);
 }
 
 static int permits_operation(struct handshake *h, int operation, int nid, void *other)
@@ -171,11 +218,12 @@ static int permits_operation(struct handshake *h, int operation, int nid, void *
     case SSL_SECOP_OTHER_SIGALG:
         h->usage |= AESOP_USAGE_HANDSHAKE_SIGNATURE;
         /* Without a code OpenSSL asks which kinds of key make sense at all. */
-        return code == NULL || permits(h, NAME_OF(signature_algorithms, (unsigned)code[0] << 8 | code[1]), 0, 0);
+        return (code == NULL || permits(h, NAME_OF(signature_algorithms, (unsigned)code[0] << 8 | code[1]), 0, 0)) &&
+               (operation != SSL_SECOP_SIGALG_CHECK || permits_peer(h));
     case SSL_SECOP_OTHER_CERT:
         return permits_certificate(h, operation, other);
     default:
-        return operation != SSL_SECOP_VERSION || permits(h, NAME_OF(versions, (unsigned)nid), 0, 0);
+        return operation != SSL_SECOP_VERSION || permits_version(h, nid);
     }
 }
 
