@@ -32,6 +32,7 @@ static const struct group groups[] = {
     { 31, "brainpoolP256r1tls13", "EC", 256 },
     { 32, "brainpoolP384r1tls13", "EC", 384 },
     { 33, "brainpoolP512r1tls13", "EC", 512 },
+    { 41, "curveSM2", "EC", 256 },
     { 256, "ffdhe2048", "DH", 2048 },
     { 257, "ffdhe3072", "DH", 3072 },
     { 258, "ffdhe4096", "DH", 4096 },
@@ -43,6 +44,7 @@ static const struct group groups[] = {
     { 4587, "SecP256r1MLKEM768", "ML-KEM", 768 },
     { 4588, "X25519MLKEM768", "ML-KEM", 768 },
     { 4589, "SecP384r1MLKEM1024", "ML-KEM", 1024 },
+    { 4590, "curveSM2MLKEM768", "ML-KEM", 768 },
 };
 
 struct number_name {
@@ -129,6 +131,9 @@ static int permits_group(const struct handshake *h, const unsigned char *code, i
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
         if (groups[i].id == number)
             return permits(h, groups[i].name, 0, 0) && permits(h, groups[i].key, groups[i].key_bits, 0);
+    /* One of a provider's own; its name can be had from a connection only. */
+    if (h->ssl != NULL && code != NULL)
+        return permits(h, SSL_group_to_name((SSL *)h->ssl, (int)number), 0, 0);
     return nid == NID_undef || permits(h, OBJ_nid2sn(nid), 0, 0);
 }
 
