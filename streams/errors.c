@@ -73,10 +73,10 @@ int aesop_stream_fail(struct aesop_stream *s, int reason, const char *format, ..
     va_start(args, format);
     vsnprintf(s->reason_text, sizeof s->reason_text, format, args);
     va_end(args);
-    return aesop_stream_fail_again(s);
+    return 0;
 }
 
-int aesop_stream_fail_again(const struct aesop_stream *s)
+int aesop_stream_raise(const struct aesop_stream *s)
 {
     return aesop_stream_refuse(s->reason, "%s", s->reason_text);
 }

@@ -20,7 +20,7 @@
 
 enum aesop_filter_side { SIDE_NONE, SIDE_READ, SIDE_WRITE };
 
-/* Where it FAILED, the error is raised; where it is BLOCKED, the retry flags of the BIO are set. */
+/* Where it FAILED, the stream has recorded why; where it is BLOCKED, the retry flags of the BIO are set. */
 enum progress { FAILED = -1, BLOCKED = 0, DONE = 1 };
 
 struct aesop_filter {
@@ -31,7 +31,8 @@ struct aesop_filter {
 
     uint8_t *in; /* bytes in_pos to in_len are unprocessed */
     size_t in_pos, in_len, in_capacity;
-    size_t batch; /* of full units that are read at a time */
+    uint8_t *in_block, *out_block; /* what they are part of */
+    size_t batch;                  /* of full units that are read at a time */
 
     uint8_t *out; /* bytes out_pos to released are ready to leave, those up to out_len wait */
     size_t out_pos, released, out_len, out_capacity;

@@ -5,9 +5,21 @@
 #include <string.h>
 
 #include <openssl/crypto.h>
-#include <openssl/err.h>
 
 #include <aesop/stream.h>
+
+struct unit {
+    const uint8_t *in;
+    size_t len;
+    int last;
+    int in_place; /* in the memory of the source, already behind it */
+};
+
+/* Memory is read where it lies. */
+static int in_memory(const struct aesop_filter *f, BIO *next)
+{
+    return f->origin >= 0 && BIO_method_type(next) == BIO_TYPE_MEM;
+}
 
 /* Reads from the source once. */
 static enum progress fill(struct aesop_filter *f, BIO *b, BIO *next)
@@ -22,7 +34,7 @@ static enum progress fill(struct aesop_filter *f, BIO *b, BIO *next)
         memmove(f->in, f->in + f->in_pos, f->in_len);
         f->in_pos = 0;
     }
-    if (f->header_missing > 0 && f->seek_pending)
+    if (f->header_missing > 0 && (f->seek_pending || in_memory(f, next)))
         goal = f->header_missing;
     if (goal > INT_MAX)
         goal = INT_MAX;
@@ -44,12 +56,6 @@ static enum progress fill(struct aesop_filter *f, BIO *b, BIO *next)
     return DONE;
 }
 
-struct unit {
-    const uint8_t *in;
-    size_t len;
-    int last;
-};
-
 /* Whether `in` holds the next unit. */
 static int have_unit(const struct aesop_filter *f, struct unit *u)
 {
@@ -59,6 +65,7 @@ static int have_unit(const struct aesop_filter *f, struct unit *u)
     u->in = f->in + f->in_pos;
     u->last = there < s->unit + s->lookahead;
     u->len = u->last ? there : s->unit;
+    u->in_place = 0;
     return f->header_missing == 0 && (!u->last || f->ended);
 }
 
@@ -103,6 +110,52 @@ static void seek_now(struct aesop_filter *f, BIO *next)
 }
 
 /*
+ * Takes the next unit out of a source in memory without a copy; the memory stays as it is during a call. Returns 0 where that
+ * cannot be had.
+ */
+static int lend_unit(struct aesop_filter *f, BIO *next, struct unit *u)
+{
+    const struct aesop_stream *s = &f->stream;
+    long at, there;
+    char *memory, byte;
+
+    if (!in_memory(f, next) || f->in_pos != f->in_len || f->ended || (there = BIO_get_mem_data(next, &memory)) <= 0)
+        return 0;
+    u->in = (const uint8_t *)memory;
+    u->last = (size_t)there < s->unit + s->lookahead;
+    u->len = u->last ? (size_t)there : s->unit;
+    u->in_place = 1;
+    at = BIO_ctrl(next, BIO_C_FILE_TELL, 0, NULL);
+    if (BIO_ctrl(next, BIO_C_FILE_SEEK, at + (long)u->len, NULL) != at + (long)u->len)
+        return 0;
+    if (!u->last)
+        return 1;
+    /* Whether that is the end, or more will be written later, the source says only to a read. */
+    f->ended = BIO_read(next, &byte, 1) == 0;
+    if (!f->ended)
+        BIO_ctrl(next, BIO_C_FILE_SEEK, at, NULL);
+    return f->ended;
+}
+
+/* Waits for the next unit. */
+static enum progress get_unit(struct aesop_filter *f, BIO *b, BIO *next, struct unit *u)
+{
+    for (;;) {
+        enum progress result;
+
+        if (f->seek_pending && f->header_missing == 0)
+            seek_now(f, next);
+        if (have_unit(f, u) || (f->header_missing == 0 && lend_unit(f, next, u)))
+            return DONE;
+        result = fill(f, b, next);
+        if (result != DONE)
+            return result;
+        if (!read_header(f))
+            return FAILED;
+    }
+}
+
+/*
  * Nothing is where a seek led to. That is the end only if the stream has a verified last segment, so find and read it.
  * 32 probes at most, of a byte each.
  */
@@ -136,20 +189,17 @@ static enum progress seek_last(struct aesop_filter *f, BIO *b, BIO *next)
     return DONE;
 }
 
-/* One step of reading: a unit, a piece of the source, or a seek. */
+/* One step of reading: a unit. */
 static enum progress read_step(struct aesop_filter *f, BIO *b, BIO *next, uint8_t *data, size_t len, size_t *got)
 {
     struct aesop_stream *s = &f->stream;
+    enum progress result;
     struct unit u;
 
     *got = 0;
-    if (f->seek_pending && f->header_missing == 0)
-        seek_now(f, next);
-    if (!have_unit(f, &u)) {
-        const enum progress result = fill(f, b, next);
-
-        return result == DONE && !read_header(f) ? FAILED : result;
-    }
+    result = get_unit(f, b, next, &u);
+    if (result != DONE)
+        return result;
     /* Reading on never stops in front of a segment, so this one was sought. */
     if (u.len == 0 && f->sought && s->number > 0)
         return seek_last(f, b, next);
@@ -167,7 +217,7 @@ static enum progress read_step(struct aesop_filter *f, BIO *b, BIO *next, uint8_
         f->out_pos = n;
         f->skip = s->finished ? 0 : f->skip - n;
     }
-    f->in_pos += u.len;
+    f->in_pos += u.in_place ? 0 : u.len;
     return DONE;
 }
 
@@ -178,7 +228,7 @@ static int message_fits(const struct aesop_filter *f, BIO *next, size_t len)
     const size_t pending = BIO_ctrl_pending(next);
 
     return pending > 0 && len >= s->block_bytes &&
-           pending <= len - s->block_bytes + f->header_missing + s->config.tag_bytes - (f->in_len - f->in_pos);
+           pending <= len - (s->block_bytes - 1) + f->header_missing + s->config.tag_bytes - (f->in_len - f->in_pos);
 }
 
 /* What was decrypted into the caller's memory goes on waiting in `out`. */
@@ -223,19 +273,14 @@ static enum progress read_held(struct aesop_filter *f, BIO *b, BIO *next, uint8_
 
     *got = 0;
     while (!s->finished) {
-        if (!have_unit(f, &u)) {
-            enum progress result = fill(f, b, next);
+        enum progress result = get_unit(f, b, next, &u);
 
-            if (result == DONE && !read_header(f))
-                result = FAILED;
-            if (result == BLOCKED && direct && !spill(f, data, made))
-                result = FAILED;
-            if (result == FAILED)
-                OPENSSL_cleanse(data, made);
-            if (result != DONE)
-                return result;
-            continue;
-        }
+        if (result == BLOCKED && direct && !spill(f, data, made))
+            result = FAILED;
+        if (result == FAILED)
+            OPENSSL_cleanse(data, made);
+        if (result != DONE)
+            return result;
         if (direct && len - made >= aesop_stream_out_bytes(s, u.len, u.last)) {
             size_t n;
 
@@ -253,7 +298,7 @@ static enum progress read_held(struct aesop_filter *f, BIO *b, BIO *next, uint8_
                 !aesop_filter_unit(f, u.in, u.len, u.last))
                 return FAILED;
         }
-        f->in_pos += u.len;
+        f->in_pos += u.in_place ? 0 : u.len;
     }
     *got = made;
     return f->verify_only ? read_again(f, next) : DONE;
@@ -287,26 +332,22 @@ int aesop_filter_read(BIO *b, char *data, size_t len, size_t *read)
         if (f->stream.finished && !f->seek_pending)
             break;
         /* The source may block: what is there goes out first. */
-        if (*read > 0 && !have_unit(f, &u))
+        if (*read > 0 && !have_unit(f, &u) && !in_memory(f, next))
             break;
-        /* A failure behind bytes that are good is told with the next call. */
-        if (*read > 0)
-            ERR_set_mark();
         result = aesop_filter_holding(f) ? read_held(f, b, next, (uint8_t *)data + *read, room, &n)
                                          : read_step(f, b, next, (uint8_t *)data + *read, room, &n);
-        if (*read > 0 && result == FAILED)
-            ERR_pop_to_mark();
-        else if (*read > 0)
-            ERR_clear_last_mark();
         if (result != DONE)
             break;
         *read += n;
         f->position += n;
     }
+    /* What comes behind good bytes, a failure too, is told with the next call. */
     if (*read > 0) {
         BIO_clear_retry_flags(b);
         return 1;
     }
+    if (result == FAILED)
+        aesop_stream_raise(&f->stream);
     return result == DONE ? 0 : -1;
 }
 

@@ -108,23 +108,25 @@ int aesop_filter_write(BIO *b, const char *data, size_t len, size_t *written)
     if (result == DONE && !aesop_filter_holding(f) &&
         f->out_capacity - f->out_len < aesop_stream_out_bytes(&f->stream, f->stream.unit, 0))
         result = drain(f, b, next);
-    if (result == FAILED)
+    if (result == FAILED) {
         *written = 0;
+        return aesop_stream_raise(&f->stream) - 1;
+    }
     if (*written == 0 && len > 0)
         return -1;
     BIO_clear_retry_flags(b);
     return 1;
 }
 
-long aesop_filter_flush(struct aesop_filter *f, BIO *b, BIO *next)
+/* Makes or verifies the end, once, and writes all out. */
+static enum progress finish(struct aesop_filter *f, BIO *b, BIO *next)
 {
     struct aesop_stream *s = &f->stream;
 
-    BIO_clear_retry_flags(b);
-    if (!aesop_filter_enter(f, next, SIDE_WRITE))
-        return -1;
-    if (f->header_missing > 0)
-        return aesop_filter_fail_in_header(f) - 1;
+    if (f->header_missing > 0) {
+        aesop_filter_fail_in_header(f);
+        return FAILED;
+    }
     f->ended = 1;
     /* A reader that keeps back a tag may have more than one unit. */
     while (!s->finished) {
@@ -132,17 +134,30 @@ long aesop_filter_flush(struct aesop_filter *f, BIO *b, BIO *next)
         const size_t n = last ? f->in_len : s->unit;
         const enum progress result = make_room(f, b, next, n, last);
 
-        if (result != DONE || !aesop_filter_unit(f, f->in, n, last))
-            return -1;
+        if (result != DONE)
+            return result;
+        if (!aesop_filter_unit(f, f->in, n, last))
+            return FAILED;
         f->in_len -= n;
         memmove(f->in, f->in + n, f->in_len);
     }
-    if (drain(f, b, next) != DONE)
-        return -1;
-    {
-        const long result = BIO_ctrl(next, BIO_CTRL_FLUSH, 0, NULL);
+    return drain(f, b, next);
+}
 
-        BIO_copy_next_retry(b);
-        return result;
-    }
+long aesop_filter_flush(struct aesop_filter *f, BIO *b, BIO *next)
+{
+    enum progress result;
+    long flushed;
+
+    BIO_clear_retry_flags(b);
+    if (!aesop_filter_enter(f, next, SIDE_WRITE))
+        return -1;
+    result = finish(f, b, next);
+    if (result == FAILED)
+        aesop_stream_raise(&f->stream);
+    if (result != DONE)
+        return -1;
+    flushed = BIO_ctrl(next, BIO_CTRL_FLUSH, 0, NULL);
+    BIO_copy_next_retry(b);
+    return flushed;
 }

@@ -34,7 +34,7 @@ static int message_setup(struct aesop_stream *s)
         return aesop_stream_refuse(AESOP_STREAM_R_BAD_PARAMETER, "iv must be of at most %d bytes", EVP_MAX_IV_LENGTH);
     s->header_bytes = c->iv.data != NULL ? 0 : s->iv_bytes;
     s->unit = s->full_unit = c->buffer_bytes / 16 * 16;
-    s->lookahead = c->encrypt ? 1 : c->tag_bytes;
+    s->lookahead = c->encrypt ? 0 : c->tag_bytes;
     return 1;
 }
 

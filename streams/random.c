@@ -8,20 +8,27 @@
 
 #include <openssl/crypto.h>
 
-/* getrandom of up to 256 bytes is never interrupted. */
+#define STOCK_BYTES 2040
+
 struct aesop_random_page {
+    int used;    /* 0 in a forked child */
     size_t left; /* unused bytes, at the end of stock */
-    uint8_t stock[256];
+    uint8_t stock[STOCK_BYTES];
 };
 
 static int draw(uint8_t *out, size_t len)
 {
-    ssize_t n;
+    while (len > 0) {
+        const ssize_t n = getrandom(out, len, 0);
 
-    do
-        n = getrandom(out, len, 0);
-    while (n < 0 && errno == EINTR);
-    return n == (ssize_t)len;
+        if (n < 0 && errno != EINTR)
+            return 0;
+        if (n > 0) {
+            out += n;
+            len -= (size_t)n;
+        }
+    }
+    return 1;
 }
 
 void aesop_random_open(struct aesop_random *r)
@@ -65,4 +72,13 @@ int aesop_random_bytes(struct aesop_random *r, uint8_t *out, size_t len)
     OPENSSL_cleanse(from, len);
     page->left -= len;
     return 1;
+}
+
+int aesop_random_forked(struct aesop_random *r)
+{
+    const int forked = r->page == NULL || !r->page->used;
+
+    if (r->page != NULL)
+        r->page->used = 1;
+    return forked;
 }

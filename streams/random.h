@@ -16,6 +16,8 @@ struct aesop_random {
 
 void aesop_random_open(struct aesop_random *r);
 void aesop_random_close(struct aesop_random *r);
+/* Whether this may be another process than that of the last call; 1 where that cannot be known. */
+int aesop_random_forked(struct aesop_random *r);
 /* len is at most 64. Returns 1, or 0 where the kernel has none to give. */
 int aesop_random_bytes(struct aesop_random *r, uint8_t *out, size_t len);
 

@@ -86,6 +86,22 @@ static void segment_jump(struct aesop_stream *s, uint64_t number)
     s->text_bytes = number > 0 ? number * (s->config.segment_bytes - AESOP_STREAM_TAG_BYTES) - s->header_bytes : 0;
 }
 
+/* The same salt and key again, with another prefix. Returns 0 where it is time for a new salt. */
+static int next_prefix(struct aesop_stream *s)
+{
+    uint8_t *prefix = (uint8_t *)prefix_of(s);
+
+    if (aesop_random_forked(&s->random) || s->key_fresh || s->config.iv.data != NULL ||
+        s->salt_served >= s->config.salt_streams) {
+        s->salt_served = 1;
+        return 0;
+    }
+    s->salt_served++;
+    for (size_t i = PREFIX_BYTES; i-- > 0 && ++prefix[i] == 0;)
+        ;
+    return 1;
+}
+
 static int segment_start(struct aesop_stream *s)
 {
     const struct aesop_stream_config *c = &s->config;
@@ -94,6 +110,8 @@ static int segment_start(struct aesop_stream *s)
     if (!c->encrypt)
         return 1;
     s->header[0] = (uint8_t)s->header_bytes;
+    if (next_prefix(s))
+        return 1;
     if (c->iv.data != NULL) {
         if (s->iv_used)
             return aesop_stream_fail(s, AESOP_STREAM_R_IV_USED, "a second stream with the same salt and prefix");

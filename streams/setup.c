@@ -27,6 +27,7 @@ static const struct parameter {
     { AESOP_STREAM_PARAM_AAD, OCTETS, AT(aad), 0, AESOP_STREAM_MAX_BYTES, 1 },
     { AESOP_STREAM_PARAM_DIGEST, DIGEST, AT(hash), 0, 0, 0 },
     { AESOP_STREAM_PARAM_IV, OCTETS, AT(iv), 1, AESOP_STREAM_MAX_HEADER, 1 },
+    { AESOP_STREAM_PARAM_SALT_STREAMS, SIZE, AT(salt_streams), 1, 65536, 0 },
     { AESOP_STREAM_PARAM_TAG_LENGTH, SIZE, AT(tag_bytes), 4, AESOP_STREAM_TAG_BYTES, 0 },
     { AESOP_STREAM_PARAM_HOLD_LIMIT, SIZE, AT(hold_bytes), 0, SIZE_MAX / 4, 0 },
     { AESOP_STREAM_PARAM_RELEASE_UNVERIFIED, FLAG, AT(release_unverified), 0, 1, 0 },
@@ -116,6 +117,7 @@ int aesop_stream_config_read(struct aesop_stream_config *c, const OSSL_PARAM par
     c->segment_bytes = AESOP_STREAM_DEFAULT_SEGMENT;
     c->buffer_bytes = AESOP_STREAM_DEFAULT_BUFFER;
     c->tag_bytes = AESOP_STREAM_TAG_BYTES;
+    c->salt_streams = 1;
     c->hold_bytes = AESOP_STREAM_DEFAULT_HOLD;
     return read_parameters(c, params, 0);
 }
@@ -208,7 +210,6 @@ int aesop_stream_open(struct aesop_stream *s, const struct aesop_stream_config *
         goto failed;
     aesop_random_open(&s->random);
     s->key_fresh = 1;
-    s->growth = c->encrypt ? c->tag_bytes : 0;
     return 1;
 failed:
     aesop_stream_close(s);
@@ -266,10 +267,11 @@ int aesop_stream_rekey(struct aesop_stream *s, const struct aesop_stream_config 
 
 size_t aesop_stream_out_bytes(const struct aesop_stream *s, size_t in_len, int last)
 {
+    const size_t tag = s->config.tag_bytes;
     /* OCB gives out whole blocks, also of text that came before. */
-    const size_t text = in_len + (s->block_bytes - 1);
+    const size_t slack = s->block_bytes - 1;
 
     if (s->config.encrypt)
-        return text + s->growth;
-    return last && text > s->config.tag_bytes ? text - s->config.tag_bytes : text;
+        return in_len + slack + tag;
+    return slack + (!last ? in_len : in_len > tag ? in_len - tag : 0);
 }

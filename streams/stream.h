@@ -57,7 +57,7 @@ struct aesop_stream_config {
     int encrypt;
     const struct aesop_format *format;
     const struct aesop_hash *hash;
-    size_t segment_bytes, buffer_bytes, tag_bytes, hold_bytes;
+    size_t segment_bytes, buffer_bytes, tag_bytes, hold_bytes, salt_streams;
     int release_unverified;
     struct aesop_octets key, aad, iv;
 };
@@ -81,13 +81,13 @@ struct aesop_stream {
     size_t header_bytes;
     size_t full_unit; /* of the stream's middle */
     size_t unit, lookahead;
-    size_t growth;       /* encryption: bytes of a tag */
     uint64_t number;     /* of the next segment */
     uint64_t text_bytes; /* plaintext in the units so far */
     int finished;        /* the last unit is done */
     int second_pass;     /* message: verified before */
     int reason;          /* sticky */
     char reason_text[200];
+    size_t salt_served;               /* segmented: streams so far that were encrypted with this salt */
     uint8_t salt[EVP_MAX_KEY_LENGTH]; /* segmented: of the key that ctx has */
 };
 
@@ -102,11 +102,11 @@ int aesop_stream_rekey(struct aesop_stream *s, const struct aesop_stream_config 
 /* Bytes of room that a unit's output needs. */
 size_t aesop_stream_out_bytes(const struct aesop_stream *s, size_t in_len, int last);
 
-/* Raises the reason with a text and ends the stream. Returns 0. */
+/* Ends the stream: records the reason and a text for aesop_stream_raise. Returns 0. */
 int aesop_stream_fail(struct aesop_stream *s, int reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Raises again what ended the stream. Returns 0. */
-int aesop_stream_fail_again(const struct aesop_stream *s);
+/* Raises what ended the stream: once in each call that the caller sees fail. Returns 0. */
+int aesop_stream_raise(const struct aesop_stream *s);
 /* Raises an error without a stream (set-up). Returns 0. */
 int aesop_stream_refuse(int reason, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

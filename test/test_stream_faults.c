@@ -266,7 +266,7 @@ static void test_release_unverified(void)
         const int reason =
             stream_run(stream_filter(&c, 0), side, (struct stream_mem){ 0 }, 0, out, sizeof out, &out_len, stream, len);
 
-        CHECK(reason == AESOP_STREAM_R_AUTHENTICATION && out_len > 400 && memcmp(out, text, out_len) == 0,
+        CHECK(reason == AESOP_STREAM_R_AUTHENTICATION && out_len > 300 && memcmp(out, text, out_len) == 0,
               "release-unverified: reason %d, %zu bytes", reason, out_len);
     }
     stream[len - 1] ^= 1;
@@ -333,7 +333,8 @@ static void test_message_limit(void)
 
     CU_ASSERT(BIO_write(b, text, 1) == 1);
     f->stream.text_bytes = (UINT64_C(1) << 36) - 32 - 64;
-    CHECK(BIO_write(b, text, 64) == 64 && BIO_flush(b) <= 0 && stream_error() == AESOP_STREAM_R_TOO_LONG,
+    CHECK(BIO_write(b, text, 63) == 63, "up to the limit");
+    CHECK((BIO_write(b, text, 1) < 0 || BIO_flush(b) <= 0) && stream_error() == AESOP_STREAM_R_TOO_LONG,
           "a message beyond the limit");
     BIO_free_all(b);
 }

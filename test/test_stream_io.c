@@ -444,6 +444,52 @@ static void test_fork(void)
     BIO_free_all(b);
 }
 
+/* Streams that share a salt: the prefix tells them apart, and a reader needs nothing to know. */
+static void test_salt_streams(void)
+{
+    const struct stream_case *c = &stream_cases[0];
+    size_t three = 3, segment = c->segment;
+    const OSSL_PARAM params[] = { OSSL_PARAM_construct_size_t(AESOP_STREAM_PARAM_SALT_STREAMS, &three),
+                                  OSSL_PARAM_construct_size_t(AESOP_STREAM_PARAM_SEGMENT_SIZE, &segment),
+                                  OSSL_PARAM_construct_end() };
+    static unsigned char streams[10][300];
+    struct stream_mem m = { .capacity = sizeof streams[0] };
+    BIO *b = BIO_new(AESOP_BIO_f_aead()), *reader = stream_filter(c, 0);
+    int fds[2], status;
+    pid_t child;
+
+    CU_ASSERT_FATAL(pipe(fds) == 0);
+    CU_ASSERT_FATAL(AESOP_BIO_set_aead(b, stream_cipher(c->cipher), stream_key, 16, 1, params));
+    BIO_push(b, stream_mem_bio(&m));
+    BIO_push(reader, stream_mem_bio(&m));
+    for (int i = 0; i < 10; i++) {
+        m.data = streams[i];
+        m.len = m.pos = 0;
+        CU_ASSERT(AESOP_BIO_rekey(b, i == 8 ? stream_key : NULL, 16, NULL));
+        if (i == 7) {
+            child = fork();
+            if (child == 0)
+                _exit(!(BIO_write(b, text, 100) == 100 && BIO_flush(b) == 1 && write(fds[1], streams[i], 24) == 24));
+            CU_ASSERT(waitpid(child, &status, 0) == child && status == 0);
+        }
+        CU_ASSERT(BIO_write(b, text, 100) == 100 && BIO_flush(b) == 1);
+        CU_ASSERT(AESOP_BIO_rekey(reader, NULL, 0, NULL));
+        CHECK(read_rest(reader, out, sizeof out) == 100 && memcmp(out, text, 100) == 0, "stream %d", i);
+        for (int j = 0; j < i; j++) {
+            const int same = i < 8 ? j / 3 == i / 3 : j >= 8; /* re-keyed at 8 */
+
+            CHECK((memcmp(streams[i] + 1, streams[j] + 1, 16) == 0) == same, "salts of streams %d and %d", j, i);
+            CHECK(memcmp(streams[i] + 17, streams[j] + 17, 7) != 0, "prefixes of streams %d and %d", j, i);
+        }
+    }
+    CU_ASSERT(read(fds[0], out, 24) == 24);
+    CHECK(memcmp(out + 1, streams[6] + 1, 16) != 0, "a forked child has a salt of its own");
+    close(fds[0]);
+    close(fds[1]);
+    BIO_free_all(b);
+    BIO_free_all(reader);
+}
+
 /* ---- seeking ---- */
 
 static void check_seek(BIO *b, size_t offset, size_t len, size_t text_len, const char *what)
@@ -678,6 +724,7 @@ int main(int argc, char **argv)
     CU_add_test(suite, "re-keying refused", test_rekey_refused);
     CU_add_test(suite, "BIO_dup_chain", test_dup);
     CU_add_test(suite, "fork", test_fork);
+    CU_add_test(suite, "streams that share a salt", test_salt_streams);
     CU_add_test(suite, "seeking", test_seek);
     CU_add_test(suite, "seeking in a stream that was cut", test_seek_in_cut_stream);
     CU_add_test(suite, "seeking refused", test_seek_refused);

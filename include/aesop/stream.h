@@ -121,6 +121,14 @@ extern "C" {
  */
 #define AESOP_STREAM_PARAM_IV "iv"
 
+/*
+ * size_t: how many streams in a row an encrypting segmented filter gives the same salt, 1 (default, as Tink) to 65536. They then
+ * share a derived key, which saves its derivation (1 us), and differ in the prefix, which counts up from a
+ * random start. Shows to all who see two streams that one filter wrote both. A forked child, a duplicate and a
+ * re-keyed filter begin with a salt of their own.
+ */
+#define AESOP_STREAM_PARAM_SALT_STREAMS "salt-streams"
+
 /* size_t: bytes of the message format's tag, 4 to 16 as the cipher permits; default 16. */
 #define AESOP_STREAM_PARAM_TAG_LENGTH "tag-length"
 
