@@ -12,7 +12,6 @@
 #include "cli/config.h"
 #include "cli/output.h"
 
-
 static const char *const kernels[] = { "auto", "vaes512", "vaes256", "aesni" };
 
 static int check_kernel(const char *name)
@@ -37,19 +36,20 @@ static int print_conf(const struct cli_options *o)
         status = cli_fail(CLI_USAGE, "--module %s: a configuration cannot name such a path", module);
     if (status != CLI_OK)
         goto done;
-    len = asprintf(&text,
-                   "# Switches aesop on: OPENSSL_CONF=/path/to/this/file PROGRAM, or as a part of the system's openssl.cnf.\n"
-                   "openssl_conf = openssl_init\n"
-                   "%s"
-                   "\n[openssl_init]\nproviders = providers\nalg_section = algorithms\n"
-                   "\n[providers]\naesop = aesop_section\ndefault = default_section\n"
-                   "\n[aesop_section]\nactivate = 1\n%s%s%s%s%s%s"
-                   "\n[default_section]\nactivate = 1\n"
-                   "\n[algorithms]\n# The ? matters: without it, what aesop lacks cannot be found any more.\n"
-                   "default_properties = ?provider=aesop\n",
-                   o->node ? "nodejs_conf = openssl_init\n" : "", module != NULL ? "module = " : "",
-                   module != NULL ? module : "", module != NULL ? "\n" : "", o->kernel != NULL ? "kernel = " : "",
-                   o->kernel != NULL ? o->kernel : "", o->kernel != NULL ? "\n" : "");
+    len = asprintf(
+        &text,
+        "# Switches aesop on: OPENSSL_CONF=/path/to/this/file PROGRAM, or as a part of the system's openssl.cnf.\n"
+        "openssl_conf = openssl_init\n"
+        "%s"
+        "\n[openssl_init]\nproviders = providers\nalg_section = algorithms\n"
+        "\n[providers]\naesop = aesop_section\ndefault = default_section\n"
+        "\n[aesop_section]\nactivate = 1\n%s%s%s%s%s%s"
+        "\n[default_section]\nactivate = 1\n"
+        "\n[algorithms]\n# The ? matters: without it, what aesop lacks cannot be found any more.\n"
+        "default_properties = ?provider=aesop\n",
+        o->node ? "nodejs_conf = openssl_init\n" : "", module != NULL ? "module = " : "", module != NULL ? module : "",
+        module != NULL ? "\n" : "", o->kernel != NULL ? "kernel = " : "", o->kernel != NULL ? o->kernel : "",
+        o->kernel != NULL ? "\n" : "");
     if (len < 0) {
         text = NULL;
         status = cli_fail(CLI_SYSTEM, "out of memory");

@@ -97,7 +97,8 @@ static int load_file(struct config *c, struct cli_findings *f)
     }
     c->conf = NCONF_new(NULL);
     if (c->conf == NULL || NCONF_load(c->conf, c->path, &line) <= 0) {
-        const char *text = "", *reason = ERR_reason_error_string(ERR_peek_last_error_all(NULL, NULL, NULL, &text, NULL));
+        const char *text = "",
+                   *reason = ERR_reason_error_string(ERR_peek_last_error_all(NULL, NULL, NULL, &text, NULL));
 
         cli_found_fault(f, "correct that line; nothing of the file is used", "%s: line %ld: %s %s", c->path, line,
                         reason != NULL ? reason : "not understood", text);
@@ -117,8 +118,8 @@ static int find_providers(struct config *c, struct cli_findings *f)
         return 0;
     }
     if (!has_section(c, c->init)) {
-        cli_found_fault(f, "write that section; \"aesop conf\" shows it", "%s: openssl_conf names [%s], which is not there",
-                        c->path, c->init);
+        cli_found_fault(f, "write that section; \"aesop conf\" shows it",
+                        "%s: openssl_conf names [%s], which is not there", c->path, c->init);
         return 0;
     }
     c->providers = get(c, c->init, "providers");
@@ -210,8 +211,8 @@ struct elf_start {
 static int read_elf(struct elf_start *elf, const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const int ok = fd >= 0 && cli_read_full(fd, elf, sizeof *elf) == sizeof *elf &&
-                   memcmp(elf->ident, ELFMAG, SELFMAG) == 0;
+    const int ok =
+        fd >= 0 && cli_read_full(fd, elf, sizeof *elf) == sizeof *elf && memcmp(elf->ident, ELFMAG, SELFMAG) == 0;
 
     if (fd >= 0)
         close(fd);
@@ -371,8 +372,9 @@ static void check_preference(const struct config *c, struct cli_findings *f)
                         "[%s]: default_properties = %s does not prefer aesop", section, query);
     } else if (c->standard != NULL && c->aesop_at > c->standard_at) {
         /* OpenSSL 3.0 takes the first of two equals in the file. */
-        cli_found_fault(f, "write \"alg_section = algorithms\" in the section that openssl_conf names, and [algorithms] "
-                           "with \"" WISH "\"",
+        cli_found_fault(f,
+                        "write \"alg_section = algorithms\" in the section that openssl_conf names, and [algorithms] "
+                        "with \"" WISH "\"",
                         "[%s]: default stands before aesop, and no default_properties prefer aesop", c->providers);
     } else {
         cli_found_note(f, "write \"alg_section = algorithms\" there, and [algorithms] with \"" WISH "\"",

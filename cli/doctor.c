@@ -93,8 +93,9 @@ int cli_doctor(const struct cli_options *o)
     }
     if (!o->quiet) {
         printf("libcrypto      %s\n", OpenSSL_version(OPENSSL_VERSION));
-        printf("modules        %s%s\n", secure_getenv("OPENSSL_MODULES") != NULL ? secure_getenv("OPENSSL_MODULES")
-                                                                               : OPENSSL_info(OPENSSL_INFO_MODULES_DIR),
+        printf("modules        %s%s\n",
+               secure_getenv("OPENSSL_MODULES") != NULL ? secure_getenv("OPENSSL_MODULES")
+                                                        : OPENSSL_info(OPENSSL_INFO_MODULES_DIR),
                secure_getenv("OPENSSL_MODULES") != NULL ? " (OPENSSL_MODULES)" : "");
         printf("configuration  %s%s\n", file, variable != NULL ? " (OPENSSL_CONF)" : "");
         if (system_ctx != NULL)
@@ -103,7 +104,8 @@ int cli_doctor(const struct cli_options *o)
         print_table(system_ctx);
     }
     if (file[0] == '\0')
-        cli_found_fault(&findings, "unset it, or let it name a file", "OPENSSL_CONF is empty: no configuration is read");
+        cli_found_fault(&findings, "unset it, or let it name a file",
+                        "OPENSSL_CONF is empty: no configuration is read");
     else
         cli_config_check(&findings, file);
     check_this_program(&findings);

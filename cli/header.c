@@ -77,8 +77,7 @@ const char *cli_header_decode(struct cli_header *h, const uint8_t in[CLI_HEADER_
     memcpy(h->salt, in + AT_SALT, sizeof h->salt);
     if (h->cipher == NULL || h->message > 1 || memcmp(in + AT_ZERO, zeros, AT_SEGMENT - AT_ZERO) != 0)
         return "its header is damaged, or of another version";
-    if (h->message ? h->segment_bytes != 0
-                   : h->segment_bytes < CLI_MIN_SEGMENT || h->segment_bytes > CLI_MAX_SEGMENT)
+    if (h->message ? h->segment_bytes != 0 : h->segment_bytes < CLI_MIN_SEGMENT || h->segment_bytes > CLI_MAX_SEGMENT)
         return "its header is damaged: the segment size is out of range";
     if (!kdf_is_sound(h))
         return "its header is damaged: the scrypt parameters are out of range";

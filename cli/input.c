@@ -61,8 +61,8 @@ static ssize_t read_full(int fd, char *data, size_t len, off_t at)
     size_t done = 0;
 
     while (done < len) {
-        const ssize_t n = at < 0 ? read(fd, data + done, len - done)
-                                 : pread(fd, data + done, len - done, at + (off_t)done);
+        const ssize_t n =
+            at < 0 ? read(fd, data + done, len - done) : pread(fd, data + done, len - done, at + (off_t)done);
 
         if (n == 0)
             break;

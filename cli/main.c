@@ -42,7 +42,8 @@ static const struct option_row {
     { 'k', "key", "FILE", "the key: raw bytes or hexadecimal digits", CRYPT, AT(key_file), 0, 0 },
     { 'p', "pass", "SOURCE", "passphrase: pass:TEXT, env:NAME, file:FILE, fd:N or stdin", CRYPT, AT(pass), 0, 0 },
     { 'a', "aad", "TEXT", "associated data, which seal and open must agree on", CRYPT, AT(aad), 0, 0 },
-    { 'o', "output", "FILE", "write to FILE (default: standard output)", SEAL | OPEN | KEYGEN | CONFIG, AT(output), 0, 0 },
+    { 'o', "output", "FILE", "write to FILE (default: standard output)", SEAL | OPEN | KEYGEN | CONFIG, AT(output), 0,
+      0 },
     { 'f', "force", NULL, "overwrite FILE; write to a terminal", SEAL | OPEN | KEYGEN | CONFIG, AT(force), 0, 0 },
     { 'c', "cipher", "NAME", "AES-256-GCM (default), AES-128-GCM or ChaCha20-Poly1305", CRYPT | KEYGEN, AT(cipher), 0,
       0 },
@@ -92,7 +93,8 @@ int cli_fail_crypto(int status, const char *format, ...)
     va_start(args, format);
     say(format, args);
     va_end(args);
-    fprintf(stderr, ": %s%s%s\n", reason != NULL ? reason : "libcrypto gives no reason", *text != '\0' ? ": " : "", text);
+    fprintf(stderr, ": %s%s%s\n", reason != NULL ? reason : "libcrypto gives no reason", *text != '\0' ? ": " : "",
+            text);
     ERR_clear_error();
     return status;
 }

@@ -82,9 +82,8 @@ static void forget_temporary(struct cli_output *output)
 static int open_unnamed(const char *path, mode_t mode)
 {
     char *folder = beside(path, ".");
-    const int fd = folder != NULL && access("/proc/self/fd", X_OK) == 0
-                       ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode)
-                       : -1;
+    const int fd =
+        folder != NULL && access("/proc/self/fd", X_OK) == 0 ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode) : -1;
 
     free(folder);
     return fd;
@@ -186,8 +185,7 @@ static int give_name(struct cli_output *output)
 {
     /* A link never takes another file's place; a rename does. */
     if (!output->force)
-        return output->temporary != NULL ? link(output->temporary, output->path) == 0 &&
-                                               unlink(output->temporary) == 0
+        return output->temporary != NULL ? link(output->temporary, output->path) == 0 && unlink(output->temporary) == 0
                                          : link_unnamed(output, output->path);
     if (output->temporary == NULL) {
         catch_signals();

@@ -151,7 +151,9 @@ static int check_format_options(const struct cli_options *o)
 {
     if (!o->raw && (o->cipher != NULL || o->message || o->segment_bytes > 0))
         return cli_fail(CLI_USAGE, "--%s: the header says that; it is only needed with --raw",
-                        o->cipher != NULL ? "cipher" : o->message ? "message" : "segment-size");
+                        o->cipher != NULL ? "cipher"
+                        : o->message      ? "message"
+                                          : "segment-size");
     return CLI_OK;
 }
 
@@ -193,9 +195,9 @@ static int run(const struct cli_options *o, enum job job)
     struct cli_output output;
     struct cli_header header;
     struct cli_key key = { .len = 0 };
-    struct cli_work work = {
-        .encrypt = job == JOB_SEAL, .input = &input, .output = job == JOB_VERIFY ? NULL : &output
-    };
+    struct cli_work work = { .encrypt = job == JOB_SEAL,
+                             .input = &input,
+                             .output = job == JOB_VERIFY ? NULL : &output };
     uint8_t *aad = NULL;
     int status = header_from_options(&header, o);
 
