@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,25 +204,26 @@ static char *module_path(const struct config *c)
     return n < 0 ? NULL : path;
 }
 
-struct elf_start {
-    unsigned char ident[EI_NIDENT];
-    Elf64_Half type, machine; /* at the same place in 32-bit files */
-};
+typedef ElfW(Ehdr) elf_header;
 
-static int read_elf(struct elf_start *elf, const char *path)
+/* The header, as far as it is the same in files for 32 and for 64 bits; all of it is ours if the class is. */
+static int read_elf(elf_header *elf, off_t *size, const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const int ok =
-        fd >= 0 && cli_read_full(fd, elf, sizeof *elf) == sizeof *elf && memcmp(elf->ident, ELFMAG, SELFMAG) == 0;
+        fd >= 0 && cli_read_full(fd, elf, sizeof *elf) == sizeof *elf && memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0;
 
-    if (fd >= 0)
+    if (fd >= 0) {
+        *size = lseek(fd, 0, SEEK_END);
         close(fd);
+    }
     return ok;
 }
 
 static int check_module_file(struct cli_findings *f, const char *path)
 {
-    struct elf_start module, own;
+    elf_header module, own;
+    off_t size, needed, own_size;
 
     if (access(path, R_OK) != 0) {
         cli_found_fault(f,
@@ -230,15 +232,22 @@ static int check_module_file(struct cli_findings *f, const char *path)
                         "%s: %s", path, strerror(errno));
         return 0;
     }
-    if (!read_elf(&module, path)) {
+    if (!read_elf(&module, &size, path)) {
         cli_found_fault(f, "install aesop anew", "%s is not a shared object", path);
         return 0;
     }
-    if (read_elf(&own, "/proc/self/exe") &&
-        (module.machine != own.machine || module.ident[EI_CLASS] != own.ident[EI_CLASS])) {
+    if (read_elf(&own, &own_size, "/proc/self/exe") &&
+        (module.e_machine != own.e_machine || module.e_ident[EI_CLASS] != own.e_ident[EI_CLASS])) {
         cli_found_fault(f, "install the aesop of this machine's architecture",
-                        "%s is made for another architecture (ELF machine %u, here %u)", path, module.machine,
-                        own.machine);
+                        "%s is made for another architecture (ELF machine %u, here %u)", path, module.e_machine,
+                        own.e_machine);
+        return 0;
+    }
+    /* The table of sections is what stands last. Loading less than all crashes programs instead of failing. */
+    needed = (off_t)module.e_shoff + module.e_shnum * module.e_shentsize;
+    if (size < needed) {
+        cli_found_fault(f, "install aesop anew; until then programs crash", "%s: %lld bytes of %lld are there", path,
+                        (long long)size, (long long)needed);
         return 0;
     }
     return 1;
