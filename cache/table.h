@@ -51,7 +51,7 @@ AESOP_INLINE void aesop_key_start(struct aesop_key *k, unsigned kind)
     k->hash = 0;
 }
 
-/* Numbers come before texts; there is always room for one. */
+/* Numbers come before texts; there is always room for them. */
 AESOP_INLINE void aesop_key_add_number(struct aesop_key *k, uint64_t number)
 {
     k->hash += aesop_hash_word(number, k->words);

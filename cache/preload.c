@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libaesop-fetch.so, for LD_PRELOAD: stands between a program and libcrypto and answers EVP_..._fetch, and the fetch hidden in
+ * EVP_...Init_ex with EVP_aes_128_gcm() and its like, from memory. What it does not know it asks libcrypto.
+ *
+ * Unlike the resolver of libaesop it loads no provider to watch what changes (which would change whom OpenSSL prefers among
+ * equals): the calls that change something pass through here. It is not linked with libcrypto either, so that a
+ * program without OpenSSL, or with one of its own inside, gets none; its symbols bear the version of libcrypto's, so that
+ * programs of another release do not meet it.
+ *
+ * State is global because the program knows nothing of it.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/conf.h>
+#include <openssl/core_dispatch.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
+#include <openssl/objects.h>
+#include <openssl/provider.h>
+
+#include "cache/table.h"
+
+/* Newer than the oldest headers that this is built with. */
+OSSL_PROVIDER *OSSL_PROVIDER_load_ex(OSSL_LIB_CTX *libctx, const char *name, OSSL_PARAM *params);
+OSSL_PROVIDER *OSSL_PROVIDER_try_load_ex(OSSL_LIB_CTX *libctx, const char *name, OSSL_PARAM *params,
+                                         int retain_fallbacks);
+
+enum { CAPACITY = 2048, REFUSALS_MAX = 512, ERRORS_MAX = 4, CIPHER_OF_POINTER = 254, DIGEST_OF_POINTER = 255 };
+
+#define TEXT_OF(macro) TEXT(macro)
+#define TEXT(x) #x
+#define LIBCRYPTO "libcrypto.so." TEXT_OF(OPENSSL_SHLIB_VERSION)
+
+/* ---- libcrypto's own functions ---- */
+
+#define ORIGINALS(_) \
+    _(EVP_EncryptInit_ex) \
+    _(EVP_EncryptInit_ex2) \
+    _(EVP_DecryptInit_ex) \
+    _(EVP_DecryptInit_ex2) \
+    _(EVP_CipherInit_ex) \
+    _(EVP_CipherInit_ex2) \
+    _(EVP_DigestInit_ex) \
+    _(EVP_DigestInit_ex2) \
+    _(EVP_CIPHER_get0_provider) \
+    _(EVP_CIPHER_get_nid) \
+    _(EVP_MD_get0_provider) \
+    _(EVP_MD_get_type) \
+    _(OBJ_nid2sn) \
+    _(ERR_peek_error) \
+    _(ERR_get_error_all) \
+    _(ERR_new) \
+    _(ERR_set_debug) \
+    _(ERR_set_error) \
+    _(OPENSSL_atexit) \
+    _(OPENSSL_init_crypto) \
+    _(OSSL_PROVIDER_load) \
+    _(OSSL_PROVIDER_load_ex) \
+    _(OSSL_PROVIDER_try_load) \
+    _(OSSL_PROVIDER_try_load_ex) \
+    _(OSSL_PROVIDER_unload) \
+    _(OSSL_LIB_CTX_free) \
+    _(OSSL_LIB_CTX_load_config) \
+    _(OSSL_LIB_CTX_set0_default) \
+    _(EVP_set_default_properties) \
+    _(EVP_default_properties_enable_fips) \
+    _(CONF_modules_load) \
+    _(CONF_modules_load_file) \
+    _(CONF_modules_load_file_ex) \
+    _(CONF_modules_unload)
+
+static struct {
+#define POINTER(name) __typeof__(&name) name;
+    ORIGINALS(POINTER)
+#undef POINTER
+} libcrypto;
+
+/* What there is to do with a kind of method. */
+static struct operation {
+    const char *type;
+    void *(*fetch)(OSSL_LIB_CTX *libctx, const char *algorithm, const char *properties);
+    int (*up_ref)(void *method);
+    void (*free)(void *method);
+} operations[] = {
+    { .type = "EVP_CIPHER" },    { .type = "EVP_MD" },          { .type = "EVP_MAC" }, { .type = "EVP_KDF" },
+    { .type = "EVP_RAND" },      { .type = "EVP_KEYMGMT" },     { .type = "EVP_KEM" }, { .type = "EVP_KEYEXCH" },
+    { .type = "EVP_SIGNATURE" }, { .type = "EVP_ASYM_CIPHER" },
+};
+enum { CIPHER, DIGEST, MAC, KDF, RAND, KEYMGMT, KEM, KEYEXCH, SIGNATURE, ASYM_CIPHER };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void *libcrypto_base; /* where it is mapped */
+static struct aesop_table *answers;
+
+/* dlsym's answer is data to C, so it is copied into the pointer to a function. */
+static void look_up(void *pointer, void *handle, const char *name, const char *suffix)
+{
+    char symbol[64];
+    void *address;
+
+    snprintf(symbol, sizeof symbol, "%s%s", name, suffix);
+    address = dlsym(handle, symbol);
+    memcpy(pointer, &address, sizeof address);
+}
+
+static void load_originals(void)
+{
+    /* Whoever calls us has it loaded, but perhaps where only its own modules see it. */
+    void *handle = dlopen(LIBCRYPTO, RTLD_LAZY | RTLD_NOLOAD);
+    Dl_info info;
+
+    if (handle == NULL) {
+        fprintf(stderr, "libaesop-fetch: this process calls OpenSSL but has no " LIBCRYPTO "\n");
+        abort();
+    }
+#define LOOK_UP(name) look_up(&libcrypto.name, handle, #name, "");
+    ORIGINALS(LOOK_UP)
+#undef LOOK_UP
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+        look_up(&operations[i].fetch, handle, operations[i].type, "_fetch");
+        look_up(&operations[i].up_ref, handle, operations[i].type, "_up_ref");
+        look_up(&operations[i].free, handle, operations[i].type, "_free");
+    }
+    if (dladdr(dlsym(handle, "EVP_CIPHER_fetch"), &info) != 0)
+        libcrypto_base = info.dli_fbase;
+    answers = aesop_table_new(CAPACITY); /* where there is no memory nothing is remembered */
+}
+
+static inline void start(void)
+{
+    pthread_once(&once, load_originals);
+}
+
+/* ---- what is remembered ----
+ *
+ * A value of the table is a method, to which we have a reference, or a refusal with bit 0 set.
+ */
+
+/* The errors that a failed fetch leaves, to be raised again. */
+struct refusal {
+    size_t count;
+    struct {
+        unsigned long code;
+        char *file, *function, *data;
+        int line;
+    } errors[ERRORS_MAX];
+};
+
+static _Atomic uint64_t generation = 1;
+static _Thread_local __attribute__((tls_model("initial-exec"))) OSSL_LIB_CTX *thread_default; /* NULL: the global one */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kept {
+    OSSL_LIB_CTX *libctx;
+    const struct operation *operation;
+    void *method;
+} * kept;
+static size_t kept_count, kept_room;
+static struct refusal refusals[REFUSALS_MAX];
+static size_t refusal_count;
+static int at_exit; /* 0, 1: release is registered, 2: it has run and nothing is kept any more */
+
+/* Takes one out that belongs to the context. */
+static int take_kept(struct kept *taken, OSSL_LIB_CTX *libctx, int all)
+{
+    size_t i = 0;
+    int found;
+
+    pthread_mutex_lock(&lock);
+    while (i < kept_count && !all && kept[i].libctx != libctx)
+        i++;
+    found = i < kept_count;
+    if (found) {
+        *taken = kept[i];
+        kept[i] = kept[--kept_count];
+    }
+    if (all)
+        at_exit = 2;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* Without the lock while freeing: a provider that goes with its last method may free a library context of its own. */
+static void release(OSSL_LIB_CTX *libctx, int all)
+{
+    struct kept k;
+
+    atomic_fetch_add(&generation, 1);
+    while (take_kept(&k, libctx, all))
+        k.operation->free(k.method);
+}
+
+static void release_all(void)
+{
+    release(NULL, 1);
+}
+
+/* Takes a reference to the method unless there is one. Returns 0 where the method cannot be kept. */
+static int keep(OSSL_LIB_CTX *libctx, const struct operation *operation, void *method)
+{
+    size_t i = 0;
+    int ok;
+
+    pthread_mutex_lock(&lock);
+    if (at_exit == 0)
+        at_exit = libcrypto.OPENSSL_atexit(release_all);
+    ok = at_exit == 1;
+    while (i < kept_count && kept[i].method != method)
+        i++;
+    if (ok && i == kept_count) {
+        if (i == kept_room) {
+            struct kept *more = realloc(kept, (2 * i + 16) * sizeof *more);
+
+            if (more != NULL) {
+                kept = more;
+                kept_room = 2 * i + 16;
+            }
+        }
+        ok = i < kept_room && operation->up_ref(method);
+        if (ok)
+            kept[kept_count++] = (struct kept){ libctx, operation, method };
+    }
+    pthread_mutex_unlock(&lock);
+    return ok;
+}
+
+static char *copy(const char *text)
+{
+    return text == NULL || *text == '\0' ? NULL : strdup(text);
+}
+
+static int same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static int same_refusal(const struct refusal *a, const struct refusal *b)
+{
+    int same = a->count == b->count;
+
+    for (size_t i = 0; same && i < a->count; i++)
+        same = a->errors[i].code == b->errors[i].code && a->errors[i].line == b->errors[i].line &&
+               same_text(a->errors[i].file, b->errors[i].file) &&
+               same_text(a->errors[i].function, b->errors[i].function) &&
+               same_text(a->errors[i].data, b->errors[i].data);
+    return same;
+}
+
+static void refusal_clear(struct refusal *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        free(r->errors[i].file);
+        free(r->errors[i].function);
+        free(r->errors[i].data);
+    }
+}
+
+static void raise_again(const struct refusal *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const unsigned long code = r->errors[i].code;
+
+        libcrypto.ERR_new();
+        libcrypto.ERR_set_debug(r->errors[i].file, r->errors[i].line, r->errors[i].function);
+        libcrypto.ERR_set_error(ERR_GET_LIB(code), ERR_GET_REASON(code), r->errors[i].data != NULL ? "%s" : NULL,
+                                r->errors[i].data);
+    }
+}
+
+/*
+ * Takes the errors of a fetch out of the queue, which was empty before, and puts them back. Returns what is remembered of
+ * them, or NULL where they are not such that the same question will fail again.
+ */
+static const struct refusal *record_refusal(void)
+{
+    struct refusal r = { 0 };
+    const struct refusal *recorded = NULL;
+    const char *file, *function, *data;
+    unsigned long code;
+    int line, flags, lasting = 0;
+    size_t i = 0;
+
+    while (r.count < ERRORS_MAX && (code = libcrypto.ERR_get_error_all(&file, &line, &function, &data, &flags)) != 0) {
+        r.errors[r.count].code = code;
+        r.errors[r.count].line = line;
+        r.errors[r.count].file = copy(file);
+        r.errors[r.count].function = copy(function);
+        r.errors[r.count].data = (flags & ERR_TXT_STRING) != 0 ? copy(data) : NULL;
+        lasting = ERR_GET_LIB(code) == ERR_LIB_EVP && ERR_GET_REASON(code) == ERR_R_UNSUPPORTED;
+        r.count++;
+    }
+    lasting = lasting && libcrypto.ERR_peek_error() == 0;
+    raise_again(&r);
+    pthread_mutex_lock(&lock);
+    while (lasting && i < refusal_count && !same_refusal(&refusals[i], &r))
+        i++;
+    if (lasting && i < refusal_count) {
+        recorded = &refusals[i];
+        refusal_clear(&r);
+    } else if (lasting && i < REFUSALS_MAX) {
+        refusals[refusal_count++] = r;
+        recorded = &refusals[i];
+    } else {
+        refusal_clear(&r);
+    }
+    pthread_mutex_unlock(&lock);
+    return recorded;
+}
+
+/* ---- fetching ---- */
+
+/* The long way, with libcrypto; remembers its answer under the key unless that is NULL. */
+static __attribute__((noinline)) void *fetch_anew(const struct operation *operation, OSSL_LIB_CTX *libctx,
+                                                  const char *algorithm, const char *properties,
+                                                  const struct aesop_key *key, uint64_t stamp)
+{
+    const int no_errors = libcrypto.ERR_peek_error() == 0;
+    void *method = operation->fetch(libctx, algorithm, properties);
+
+    if (key == NULL)
+        return method;
+    if (method != NULL) {
+        if (keep(libctx != NULL ? libctx : thread_default, operation, method))
+            aesop_table_put(answers, key, stamp, (uintptr_t)method);
+    } else if (no_errors) {
+        const struct refusal *refusal = record_refusal();
+
+        if (refusal != NULL)
+            aesop_table_put(answers, key, stamp, (uintptr_t)refusal | 1);
+    }
+    return method;
+}
+
+static inline void *fetch(size_t kind, OSSL_LIB_CTX *libctx, const char *algorithm, const char *properties)
+{
+    const struct operation *operation = &operations[kind];
+    const uint64_t stamp = atomic_load_explicit(&generation, memory_order_acquire);
+    struct aesop_key key;
+    uint64_t value;
+    int has_key = algorithm != NULL;
+
+    start();
+    aesop_key_start(&key, (unsigned)kind);
+    aesop_key_add_number(&key, (uintptr_t)(libctx != NULL ? libctx : thread_default));
+    has_key = has_key && answers != NULL && aesop_key_add_text(&key, algorithm, strlen(algorithm), 0) &&
+              (properties == NULL || aesop_key_add_text(&key, properties, strlen(properties), 0));
+    aesop_key_finish(&key);
+    if (has_key && aesop_table_get(&value, answers, &key, stamp)) {
+        if ((value & 1) != 0) {
+            raise_again((const struct refusal *)(uintptr_t)(value - 1));
+            return NULL;
+        }
+        if (operation->up_ref((void *)(uintptr_t)value))
+            return (void *)(uintptr_t)value;
+    }
+    return fetch_anew(operation, libctx, algorithm, properties, has_key ? &key : NULL, stamp);
+}
+
+#define FETCH(TYPE, kind) \
+    TYPE *TYPE##_fetch(OSSL_LIB_CTX *libctx, const char *algorithm, const char *properties) \
+    { \
+        return fetch(kind, libctx, algorithm, properties); \
+    }
+
+FETCH(EVP_CIPHER, CIPHER)
+FETCH(EVP_MD, DIGEST)
+FETCH(EVP_MAC, MAC)
+FETCH(EVP_KDF, KDF)
+FETCH(EVP_RAND, RAND)
+FETCH(EVP_KEYMGMT, KEYMGMT)
+FETCH(EVP_KEM, KEM)
+FETCH(EVP_KEYEXCH, KEYEXCH)
+FETCH(EVP_SIGNATURE, SIGNATURE)
+FETCH(EVP_ASYM_CIPHER, ASYM_CIPHER)
+
+/* ---- the fetch hidden in an init ----
+ *
+ * EVP_aes_128_gcm() and its like are constants of libcrypto. An init with one fetches its short name, with an empty query, in the
+ * default context; we hand in what it would find. A program's own method (EVP_CIPHER_meth_new) is none of them.
+ */
+
+static int is_constant(const void *method)
+{
+    Dl_info info;
+
+    return dladdr(method, &info) != 0 && info.dli_fbase == libcrypto_base;
+}
+
+static __attribute__((noinline)) const void *find_implicit(size_t kind, const void *given, int nid,
+                                                           const char *nameless, const struct aesop_key *key,
+                                                           uint64_t stamp)
+{
+    const struct operation *operation = &operations[kind];
+    const void *answer = given;
+
+    if (answers == NULL)
+        return given;
+    if (is_constant(given)) {
+        void *method;
+
+        /* No errors here: where there is nothing to hand in, the init will raise its own. */
+        if (libcrypto.ERR_peek_error() != 0)
+            return given;
+        method = operation->fetch(NULL, nid != NID_undef ? libcrypto.OBJ_nid2sn(nid) : nameless, "");
+        while (method == NULL && libcrypto.ERR_get_error_all(NULL, NULL, NULL, NULL, NULL) != 0)
+            continue;
+        if (method == NULL || !keep(thread_default, operation, method))
+            return given;
+        operation->free(method); /* a reference is kept */
+        answer = method;
+    }
+    aesop_table_put(answers, key, stamp, (uintptr_t)answer);
+    return answer;
+}
+
+static inline const void *implicit(size_t kind, unsigned key_kind, const void *given, int nid, const char *nameless)
+{
+    const uint64_t stamp = atomic_load_explicit(&generation, memory_order_acquire);
+    struct aesop_key key;
+    uint64_t value;
+
+    aesop_key_start(&key, key_kind);
+    aesop_key_add_number(&key, (uintptr_t)given);
+    aesop_key_add_number(&key, (uintptr_t)thread_default);
+    aesop_key_finish(&key);
+    if (answers != NULL && aesop_table_get(&value, answers, &key, stamp))
+        return (const void *)(uintptr_t)value;
+    return find_implicit(kind, given, nid, nameless, &key, stamp);
+}
+
+static inline const EVP_CIPHER *implicit_cipher(const EVP_CIPHER *cipher, const ENGINE *engine)
+{
+    start();
+    if (cipher == NULL || engine != NULL || libcrypto.EVP_CIPHER_get0_provider(cipher) != NULL)
+        return cipher;
+    return implicit(CIPHER, CIPHER_OF_POINTER, cipher, libcrypto.EVP_CIPHER_get_nid(cipher), "NULL");
+}
+
+static inline const EVP_MD *implicit_digest(const EVP_MD *digest, const ENGINE *engine)
+{
+    start();
+    if (digest == NULL || engine != NULL || libcrypto.EVP_MD_get0_provider(digest) != NULL)
+        return digest;
+    return implicit(DIGEST, DIGEST_OF_POINTER, digest, libcrypto.EVP_MD_get_type(digest), "UNDEF");
+}
+
+int EVP_EncryptInit_ex(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, ENGINE *engine, const unsigned char *key,
+                       const unsigned char *iv)
+{
+    cipher = implicit_cipher(cipher, engine);
+    return libcrypto.EVP_EncryptInit_ex(ctx, cipher, engine, key, iv);
+}
+
+int EVP_EncryptInit_ex2(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, const unsigned char *key,
+                        const unsigned char *iv, const OSSL_PARAM params[])
+{
+    cipher = implicit_cipher(cipher, NULL);
+    return libcrypto.EVP_EncryptInit_ex2(ctx, cipher, key, iv, params);
+}
+
+int EVP_DecryptInit_ex(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, ENGINE *engine, const unsigned char *key,
+                       const unsigned char *iv)
+{
+    cipher = implicit_cipher(cipher, engine);
+    return libcrypto.EVP_DecryptInit_ex(ctx, cipher, engine, key, iv);
+}
+
+int EVP_DecryptInit_ex2(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, const unsigned char *key,
+                        const unsigned char *iv, const OSSL_PARAM params[])
+{
+    cipher = implicit_cipher(cipher, NULL);
+    return libcrypto.EVP_DecryptInit_ex2(ctx, cipher, key, iv, params);
+}
+
+int EVP_CipherInit_ex(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, ENGINE *engine, const unsigned char *key,
+                      const unsigned char *iv, int encrypting)
+{
+    cipher = implicit_cipher(cipher, engine);
+    return libcrypto.EVP_CipherInit_ex(ctx, cipher, engine, key, iv, encrypting);
+}
+
+int EVP_CipherInit_ex2(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, const unsigned char *key, const unsigned char *iv,
+                       int encrypting, const OSSL_PARAM params[])
+{
+    cipher = implicit_cipher(cipher, NULL);
+    return libcrypto.EVP_CipherInit_ex2(ctx, cipher, key, iv, encrypting, params);
+}
+
+int EVP_DigestInit_ex(EVP_MD_CTX *ctx, const EVP_MD *digest, ENGINE *engine)
+{
+    digest = implicit_digest(digest, engine);
+    return libcrypto.EVP_DigestInit_ex(ctx, digest, engine);
+}
+
+int EVP_DigestInit_ex2(EVP_MD_CTX *ctx, const EVP_MD *digest, const OSSL_PARAM params[])
+{
+    digest = implicit_digest(digest, NULL);
+    return libcrypto.EVP_DigestInit_ex2(ctx, digest, params);
+}
+
+/* ---- what changes answers ----
+ *
+ * All is forgotten after the call: whatever was remembered while it lasted is too.
+ */
+
+static void changed(void)
+{
+    atomic_fetch_add_explicit(&generation, 1, memory_order_acq_rel);
+}
+
+#define CHANGES(RESULT, name, parameters, arguments) \
+    RESULT name parameters \
+    { \
+        start(); \
+        RESULT result = libcrypto.name arguments; \
+        changed(); \
+        return result; \
+    }
+
+CHANGES(OSSL_PROVIDER *, OSSL_PROVIDER_load, (OSSL_LIB_CTX * libctx, const char *name), (libctx, name))
+CHANGES(OSSL_PROVIDER *, OSSL_PROVIDER_load_ex, (OSSL_LIB_CTX * libctx, const char *name, OSSL_PARAM *params),
+        (libctx, name, params))
+CHANGES(OSSL_PROVIDER *, OSSL_PROVIDER_try_load, (OSSL_LIB_CTX * libctx, const char *name, int retain_fallbacks),
+        (libctx, name, retain_fallbacks))
+CHANGES(OSSL_PROVIDER *, OSSL_PROVIDER_try_load_ex,
+        (OSSL_LIB_CTX * libctx, const char *name, OSSL_PARAM *params, int retain_fallbacks),
+        (libctx, name, params, retain_fallbacks))
+CHANGES(int, OSSL_PROVIDER_unload, (OSSL_PROVIDER * provider), (provider))
+CHANGES(int, OSSL_LIB_CTX_load_config, (OSSL_LIB_CTX * libctx, const char *file), (libctx, file))
+CHANGES(int, EVP_set_default_properties, (OSSL_LIB_CTX * libctx, const char *properties), (libctx, properties))
+CHANGES(int, EVP_default_properties_enable_fips, (OSSL_LIB_CTX * libctx, int enable), (libctx, enable))
+CHANGES(int, CONF_modules_load, (const CONF *conf, const char *name, unsigned long flags), (conf, name, flags))
+CHANGES(int, CONF_modules_load_file, (const char *file, const char *name, unsigned long flags), (file, name, flags))
+CHANGES(int, CONF_modules_load_file_ex,
+        (OSSL_LIB_CTX * libctx, const char *file, const char *name, unsigned long flags), (libctx, file, name, flags))
+
+void CONF_modules_unload(int all)
+{
+    start();
+    libcrypto.CONF_modules_unload(all);
+    changed();
+}
+
+/* libssl calls this all the time; the configuration file is read the first time only. */
+int OPENSSL_init_crypto(uint64_t options, const OPENSSL_INIT_SETTINGS *settings)
+{
+    static atomic_int configured;
+    int result;
+
+    start();
+    result = libcrypto.OPENSSL_init_crypto(options, settings);
+    if ((options & OPENSSL_INIT_LOAD_CONFIG) != 0 && !atomic_exchange(&configured, 1))
+        changed();
+    return result;
+}
+
+/* Methods that outlive their context would dangle. Nobody else may use it any more. */
+void OSSL_LIB_CTX_free(OSSL_LIB_CTX *libctx)
+{
+    start();
+    if (libctx != NULL)
+        release(libctx, 0);
+    libcrypto.OSSL_LIB_CTX_free(libctx);
+}
+
+/* From now on NULL means that context, in this thread. */
+OSSL_LIB_CTX *OSSL_LIB_CTX_set0_default(OSSL_LIB_CTX *libctx)
+{
+    OSSL_LIB_CTX *before;
+
+    start();
+    before = libcrypto.OSSL_LIB_CTX_set0_default(libctx);
+    if (before != NULL && libctx != NULL)
+        thread_default = libctx;
+    return before;
+}
