@@ -56,13 +56,18 @@ void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_ke
     } while (len > 0);
 }
 
-/* Powers of H for a run of len bytes: as many as it repays, and no more. */
+/*
+ * Powers of H for a run of len bytes: as many as it repays. More than a batch of them save reductions, which a key that
+ * sees its second long run, or one very long run, earns back.
+ */
 static void need_powers(const struct aesop_kernels *kernels, struct aesop_gcm_key *key, size_t len)
 {
-    const size_t blocks = min_size((len + 15) / 16, kernels->batch_blocks);
+    const size_t blocks = (len + 15) / 16;
+    const int many = key->powers >= kernels->batch_blocks || blocks >= 16 * AESOP_GCM_MAX_POWERS;
+    const size_t wanted = min_size(blocks, many ? AESOP_GCM_MAX_POWERS : kernels->batch_blocks);
 
-    if (blocks > key->powers)
-        kernels->gcm_powers(key, (uint32_t)blocks);
+    if (wanted > key->powers)
+        kernels->gcm_powers(key, (uint32_t)wanted);
 }
 
 void aesop_gcm_set_key(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *key, size_t key_bytes)

@@ -3,7 +3,7 @@
  * GCM (SP 800-38D) over the vocabulary of vec.h. The includer defines KERNEL(name), which gives a function its
  * instruction set's suffix.
  *
- * GHASH of a run of n blocks is X·H^n + C1·H^n + C2·H^(n-1) + ... + Cn·H: all products are independent, and only
+ * GHASH of a span of n blocks is X·H^n + C1·H^n + C2·H^(n-1) + ... + Cn·H: all products are independent, and only
  * their sum is reduced. Operands are byte-reversed, which makes them bit-reflected polynomials; what reflection
  * leaves, a factor of x, sits in the powers of H (see aesop_gcm_expand_aesni).
  */
@@ -19,23 +19,18 @@ struct ghash_sum {
     vec low, middle, high;
 };
 
-VEC_INLINE void ghash_mul(struct ghash_sum *sum, vec data, const uint8_t h[16], const uint8_t h_fold[16])
+/* From a power in the table h of a key to the same in h_fold. */
+#define FOLD_OFFSET (offsetof(struct aesop_gcm_key, h_fold) - offsetof(struct aesop_gcm_key, h))
+
+VEC_INLINE struct ghash_sum ghash_mul(vec data, const uint8_t *power)
 {
-    const vec power = vec_load(h);
+    const vec h = vec_load(power);
 
-    sum->low = vec_clmul(data, power, 0x00);
-    sum->high = vec_clmul(data, power, 0x11);
-    sum->middle = vec_clmul(vec_xor(data, vec_swap_halves(data)), vec_load(h_fold), 0x00);
-}
-
-VEC_INLINE void ghash_add(struct ghash_sum *sum, vec data, const uint8_t h[16], const uint8_t h_fold[16])
-{
-    struct ghash_sum more;
-
-    ghash_mul(&more, data, h, h_fold);
-    sum->low = vec_xor(sum->low, more.low);
-    sum->high = vec_xor(sum->high, more.high);
-    sum->middle = vec_xor(sum->middle, more.middle);
+    return (struct ghash_sum){
+        .low = vec_clmul(data, h, 0x00),
+        .middle = vec_clmul(vec_xor(data, vec_swap_halves(data)), vec_load(power + FOLD_OFFSET), 0x00),
+        .high = vec_clmul(data, h, 0x11),
+    };
 }
 
 /*
@@ -51,19 +46,19 @@ VEC_INLINE vec ghash_reduce(const struct ghash_sum *sum)
     return vec_xor3(sum->high, vec_swap_halves(middle), vec_clmul(middle, modulus, 0x00));
 }
 
-/* The place in the tables from which the powers of a run of n blocks are read. */
-#define POWERS(key, n) (key)->h[AESOP_GCM_MAX_POWERS - (n)], (key)->h_fold[AESOP_GCM_MAX_POWERS - (n)]
-
 static VEC_TARGET void KERNEL(gcm_powers)(struct aesop_gcm_key *key, uint32_t count)
 {
     while (key->powers < count) {
-        const uint32_t have = key->powers, step = have < VEC_BLOCKS ? have : VEC_BLOCKS;
+        const uint32_t have = key->powers, most = AESOP_GCM_MAX_POWERS - have;
         const vec factor = vec_each_block(block_load(key->h[AESOP_GCM_MAX_POWERS - have]));
         const vec factor_fold = vec_xor(factor, vec_swap_halves(factor));
-        uint32_t i;
+        uint32_t i, step;
 
         /* H^have times H^(i + 1) .. H^(i + step); powers come in whole vectors, or doubling below one. */
         for (i = 0; i < have && have + i < count; i += step) {
+            step = have < VEC_BLOCKS ? have : VEC_BLOCKS;
+            step = step < most - i ? step : most - i;
+
             const uint32_t to = AESOP_GCM_MAX_POWERS - have - i - step;
             const vec powers = vec_load(key->h[AESOP_GCM_MAX_POWERS - i - step]);
             const vec fold = vec_xor(powers, vec_swap_halves(powers));
@@ -164,10 +159,54 @@ VEC_INLINE void aes_enc_first_key(const struct aesop_aes_key *key, vec s[], cons
 }
 
 /*
- * GHASH of VEC_GHASH_STEP vectors of a batch from i on, added to the sum; x, the state so far, joins the first block.
+ * GHASH under way, in spans as long as there are powers of H: two batches or more share a reduction, and what is left
+ * of a run at its end shares that of the batch before.
  */
-VEC_INLINE void ghash_batch_step(struct ghash_sum *sum, const struct aesop_gcm_key *key, const uint8_t *in, const int i,
-                                 __m128i x)
+struct ghash {
+    struct ghash_sum sum;
+    vec x;                /* joins the next block: the hash of what came before the span, then zero */
+    const uint8_t *power; /* of the next block */
+    size_t blocks;        /* that come after the span */
+};
+
+VEC_INLINE void ghash_begin_span(struct ghash *g, const struct aesop_gcm_key *key, __m128i x)
+{
+    /* Whole batches, unless it is the last. */
+    const size_t span = g->blocks > key->powers ? key->powers - key->powers % GCM_BATCH_BLOCKS : g->blocks;
+
+    g->blocks -= span;
+    g->power = key->h[AESOP_GCM_MAX_POWERS - span];
+    g->x = vec_first_block(x);
+    g->sum = (struct ghash_sum){ vec_zero(), vec_zero(), vec_zero() };
+}
+
+/* A run of so many blocks, at least one. */
+VEC_INLINE struct ghash ghash_begin(const struct aesop_gcm_key *key, __m128i x, size_t blocks)
+{
+    struct ghash g = { .blocks = blocks };
+
+    ghash_begin_span(&g, key, x);
+    return g;
+}
+
+VEC_INLINE __m128i ghash_end_span(const struct ghash *g)
+{
+    return vec_sum_blocks(ghash_reduce(&g->sum));
+}
+
+VEC_INLINE void ghash_add(struct ghash *g, vec data)
+{
+    const struct ghash_sum product = ghash_mul(vec_xor(vec_reverse(data), g->x), g->power);
+
+    g->sum.low = vec_xor(g->sum.low, product.low);
+    g->sum.middle = vec_xor(g->sum.middle, product.middle);
+    g->sum.high = vec_xor(g->sum.high, product.high);
+    g->x = vec_zero();
+    g->power += VEC_BYTES;
+}
+
+/* VEC_GHASH_STEP vectors of a batch from i on. */
+VEC_INLINE void ghash_batch_step(struct ghash *g, const uint8_t *in, const int i)
 {
     struct ghash_sum products[VEC_GHASH_STEP];
 
@@ -176,51 +215,47 @@ VEC_INLINE void ghash_batch_step(struct ghash_sum *sum, const struct aesop_gcm_k
         vec data = vec_reverse(vec_load(in + (i + j) * VEC_BYTES));
 
         if (i + j == 0)
-            data = vec_xor(data, vec_first_block(x));
-        ghash_mul(&products[j], data, POWERS(key, (uint32_t)(GCM_BATCH - i - j) * VEC_BLOCKS));
+            data = vec_xor(data, g->x);
+        products[j] = ghash_mul(data, g->power + (i + j) * VEC_BYTES);
     }
-    if (i == 0)
-        *sum = products[0];
-    if (i == 0 && VEC_GHASH_STEP == 2) {
-        sum->low = vec_xor(sum->low, products[1].low);
-        sum->high = vec_xor(sum->high, products[1].high);
-        sum->middle = vec_xor(sum->middle, products[1].middle);
+    if (VEC_GHASH_STEP == 1) {
+        g->sum.low = vec_xor(g->sum.low, products[0].low);
+        g->sum.middle = vec_xor(g->sum.middle, products[0].middle);
+        g->sum.high = vec_xor(g->sum.high, products[0].high);
+    } else {
+        g->sum.low = vec_xor3(g->sum.low, products[0].low, products[VEC_GHASH_STEP - 1].low);
+        g->sum.middle = vec_xor3(g->sum.middle, products[0].middle, products[VEC_GHASH_STEP - 1].middle);
+        g->sum.high = vec_xor3(g->sum.high, products[0].high, products[VEC_GHASH_STEP - 1].high);
     }
-    if (i > 0 && VEC_GHASH_STEP == 1) {
-        sum->low = vec_xor(sum->low, products[0].low);
-        sum->high = vec_xor(sum->high, products[0].high);
-        sum->middle = vec_xor(sum->middle, products[0].middle);
-    }
-    if (i > 0 && VEC_GHASH_STEP == 2) {
-        sum->low = vec_xor3(sum->low, products[0].low, products[1].low);
-        sum->high = vec_xor3(sum->high, products[0].high, products[1].high);
-        sum->middle = vec_xor3(sum->middle, products[0].middle, products[1].middle);
-    }
-    vec_settle(sum->low);
-    vec_settle(sum->high);
-    vec_settle(sum->middle);
+    vec_settle(g->sum.low);
+    vec_settle(g->sum.middle);
+    vec_settle(g->sum.high);
 }
 
-/* GHASH of one batch. */
-VEC_INLINE __m128i ghash_batch(const struct aesop_gcm_key *key, const uint8_t *in, __m128i x)
+/* After the steps of a batch. */
+VEC_INLINE void ghash_batch_done(struct ghash *g, const struct aesop_gcm_key *key)
 {
-    struct ghash_sum sum;
+    g->x = vec_zero();
+    g->power += GCM_BATCH_BYTES;
+    if (g->blocks > 0 && g->power == key->h[AESOP_GCM_MAX_POWERS])
+        ghash_begin_span(g, key, ghash_end_span(g));
+}
 
-    BLOCK_FORGET(key); /* or the powers of H are kept on the stack from batch to batch */
+VEC_INLINE void ghash_batch(struct ghash *g, const struct aesop_gcm_key *key, const uint8_t *in)
+{
     UNROLL
     for (int i = 0; i < GCM_BATCH; i += VEC_GHASH_STEP)
-        ghash_batch_step(&sum, key, in, i, x);
-    return vec_sum_blocks(ghash_reduce(&sum));
+        ghash_batch_step(g, in, i);
+    ghash_batch_done(g, key);
 }
 
 /*
- * CTR of one batch, with GHASH of the batch at `hashed` (if `hashing`) woven between the rounds, so that the units
- * for AES and for multiplication are both kept busy. Returns the new GHASH state.
+ * CTR of one batch, with GHASH of the batch at `hashed` (if `hashing`) woven between the rounds, so that the units for
+ * AES and for multiplication are both kept busy.
  */
-VEC_INLINE __m128i gcm_batch(const struct aesop_gcm_key *key, struct counters *c, uint8_t *out, const uint8_t *in,
-                             const int hashing, const uint8_t *hashed, __m128i x)
+VEC_INLINE void gcm_batch(const struct aesop_gcm_key *key, struct counters *c, struct ghash *g, uint8_t *out,
+                          const uint8_t *in, const int hashing, const uint8_t *hashed)
 {
-    struct ghash_sum sum;
     vec s[GCM_BATCH];
 
     counters_take(c, s, GCM_BATCH);
@@ -229,10 +264,13 @@ VEC_INLINE __m128i gcm_batch(const struct aesop_gcm_key *key, struct counters *c
     for (int i = 0; i < GCM_BATCH; i++) {
         aes_enc_round(&key->aes, (uint32_t)i + 1, s, GCM_BATCH);
         if (hashing && i % VEC_GHASH_STEP == 0)
-            ghash_batch_step(&sum, key, hashed, i, x);
+            ghash_batch_step(g, hashed, i);
     }
+    UNROLL
+    for (int i = 0; i < GCM_BATCH; i++)
+        vec_settle(s[i]);
     if (hashing)
-        x = vec_sum_blocks(ghash_reduce(&sum));
+        ghash_batch_done(g, key);
     aes_enc_round(&key->aes, 9, s, GCM_BATCH);
     aes_enc_more_rounds(&key->aes, s, GCM_BATCH);
 
@@ -244,36 +282,12 @@ VEC_INLINE __m128i gcm_batch(const struct aesop_gcm_key *key, struct counters *c
     UNROLL
     for (int i = 0; i < GCM_BATCH; i++)
         vec_store(out + i * VEC_BYTES, s[i]);
-    return x;
 }
 
-/* What the pieces of a tail share: less than a batch, with one reduction at its end. */
-struct gcm_tail {
-    struct ghash_sum sum;
-    vec x;           /* joins the first block, then zero */
-    uint32_t blocks; /* that are not hashed yet */
-};
-
-VEC_INLINE struct gcm_tail tail_start(__m128i x, size_t len)
-{
-    return (struct gcm_tail){
-        .sum = { vec_zero(), vec_zero(), vec_zero() },
-        .x = vec_first_block(x),
-        .blocks = (uint32_t)((len + 15) / 16),
-    };
-}
-
-VEC_INLINE void tail_hash(struct gcm_tail *tail, const struct aesop_gcm_key *key, vec data)
-{
-    ghash_add(&tail->sum, vec_xor(vec_reverse(data), tail->x), POWERS(key, tail->blocks));
-    tail->x = vec_zero();
-    tail->blocks -= VEC_BLOCKS; /* in the last vector there may be fewer; nobody asks any more */
-}
-
-/* n <= 4 vectors of a tail, the last of them of last_bytes. */
-VEC_INLINE void tail_crypt(struct gcm_tail *tail, const struct aesop_gcm_key *key, struct aesop_gcm_state *state,
-                           struct counters *c, uint8_t *out, const uint8_t *in, const int n, size_t last_bytes,
-                           const int enc)
+/* n <= 4 vectors at the end of a run, the last of them of last_bytes. */
+VEC_INLINE void gcm_some(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, struct counters *c,
+                         struct ghash *g, uint8_t *out, const uint8_t *in, const int n, size_t last_bytes,
+                         const int enc)
 {
     vec s[4];
 
@@ -290,14 +304,14 @@ VEC_INLINE void tail_crypt(struct gcm_tail *tail, const struct aesop_gcm_key *ke
         const vec data = vec_load(in + i * VEC_BYTES);
         const vec result = vec_aesenclast(s[i], vec_xor(last_key, data));
 
-        tail_hash(tail, key, enc ? result : data);
+        ghash_add(g, enc ? result : data);
         vec_store(out + i * VEC_BYTES, result);
     }
     const vec data = vec_load_some(in + (n - 1) * VEC_BYTES, last_bytes);
     const vec keystream = vec_aesenclast(s[n - 1], last_key);
     const vec result = vec_xor(keystream, data);
 
-    tail_hash(tail, key, enc ? vec_keep(result, last_bytes) : data);
+    ghash_add(g, enc ? vec_keep(result, last_bytes) : data);
     vec_store_some(out + (n - 1) * VEC_BYTES, result, last_bytes);
     if (last_bytes % 16 != 0)
         block_store(state->keystream, vec_pick_block(keystream, last_bytes / 16));
@@ -307,12 +321,12 @@ VEC_INLINE void gcm_crypt(const struct aesop_gcm_key *key, struct aesop_gcm_stat
                           const uint8_t *in, size_t len, const int enc)
 {
     struct counters c = counters_start(state);
-    __m128i x = block_load(state->ghash);
+    struct ghash g = ghash_begin(key, block_load(state->ghash), (len + 15) / 16);
 
     counters_finish(&c, state, (len + 15) / 16);
     if (len >= GCM_BATCH_BYTES) {
         if (enc) { /* ciphertext can be hashed one batch behind */
-            gcm_batch(key, &c, out, in, 0, NULL, x);
+            gcm_batch(key, &c, &g, out, in, 0, NULL);
             in += GCM_BATCH_BYTES;
             out += GCM_BATCH_BYTES;
             len -= GCM_BATCH_BYTES;
@@ -324,39 +338,34 @@ VEC_INLINE void gcm_crypt(const struct aesop_gcm_key *key, struct aesop_gcm_stat
                 hashed = out - GCM_BATCH_BYTES;
                 BLOCK_FORGET(hashed); /* or what was just written is kept on the stack as well */
             }
-            x = gcm_batch(key, &c, out, in, 1, hashed, x);
+            gcm_batch(key, &c, &g, out, in, 1, hashed);
             in += GCM_BATCH_BYTES;
             out += GCM_BATCH_BYTES;
         }
         if (enc)
-            x = ghash_batch(key, out - GCM_BATCH_BYTES, x);
+            ghash_batch(&g, key, out - GCM_BATCH_BYTES);
     }
-    if (len > 0) {
-        struct gcm_tail tail = tail_start(x, len);
-
-        if (len > 4 * VEC_BYTES) {
-            tail_crypt(&tail, key, state, &c, out, in, 4, VEC_BYTES, enc);
-            in += 4 * VEC_BYTES;
-            out += 4 * VEC_BYTES;
-            len -= 4 * VEC_BYTES;
-        }
-        switch ((len - 1) / VEC_BYTES) {
-        case 3:
-            tail_crypt(&tail, key, state, &c, out, in, 4, len - 3 * VEC_BYTES, enc);
-            break;
-        case 2:
-            tail_crypt(&tail, key, state, &c, out, in, 3, len - 2 * VEC_BYTES, enc);
-            break;
-        case 1:
-            tail_crypt(&tail, key, state, &c, out, in, 2, len - 1 * VEC_BYTES, enc);
-            break;
-        default:
-            tail_crypt(&tail, key, state, &c, out, in, 1, len, enc);
-            break;
-        }
-        x = vec_sum_blocks(ghash_reduce(&tail.sum));
+    if (len > 4 * VEC_BYTES) {
+        gcm_some(key, state, &c, &g, out, in, 4, VEC_BYTES, enc);
+        in += 4 * VEC_BYTES;
+        out += 4 * VEC_BYTES;
+        len -= 4 * VEC_BYTES;
     }
-    block_store(state->ghash, x);
+    switch ((len + VEC_BYTES - 1) / VEC_BYTES) {
+    case 4:
+        gcm_some(key, state, &c, &g, out, in, 4, len - 3 * VEC_BYTES, enc);
+        break;
+    case 3:
+        gcm_some(key, state, &c, &g, out, in, 3, len - 2 * VEC_BYTES, enc);
+        break;
+    case 2:
+        gcm_some(key, state, &c, &g, out, in, 2, len - 1 * VEC_BYTES, enc);
+        break;
+    case 1:
+        gcm_some(key, state, &c, &g, out, in, 1, len, enc);
+        break;
+    }
+    block_store(state->ghash, ghash_end_span(&g));
 }
 
 static VEC_TARGET void KERNEL(gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
@@ -371,32 +380,31 @@ static VEC_TARGET void KERNEL(gcm_dec)(const struct aesop_gcm_key *key, struct a
     gcm_crypt(key, state, out, in, len, 0);
 }
 
+/* GHASH of len bytes, at least one, zero-padded. */
 VEC_INLINE __m128i gcm_hash(const struct aesop_gcm_key *key, __m128i x, const uint8_t *in, size_t len)
 {
+    struct ghash g = ghash_begin(key, x, (len + 15) / 16);
+
     for (; len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
-        x = ghash_batch(key, in, x);
+        ghash_batch(&g, key, in);
         in += GCM_BATCH_BYTES;
     }
-    if (len > 0) {
-        struct gcm_tail tail = tail_start(x, len);
-
-        for (; len > VEC_BYTES; len -= VEC_BYTES) {
-            tail_hash(&tail, key, vec_load(in));
-            in += VEC_BYTES;
-        }
-        tail_hash(&tail, key, vec_load_some(in, len));
-        x = vec_sum_blocks(ghash_reduce(&tail.sum));
+    for (; len > VEC_BYTES; len -= VEC_BYTES) {
+        ghash_add(&g, vec_load(in));
+        in += VEC_BYTES;
     }
-    return x;
+    if (len > 0)
+        ghash_add(&g, vec_load_some(in, len));
+    return ghash_end_span(&g);
 }
 
 /* The block that ends every GHASH: the lengths of associated data and text in bits. */
 VEC_INLINE __m128i gcm_hash_lengths(const struct aesop_gcm_key *key, __m128i x, uint64_t aad_bytes, uint64_t text_bytes)
 {
     const __m128i lengths = _mm_set_epi64x((long long)(aad_bytes * 8), (long long)(text_bytes * 8));
-    struct ghash_sum sum;
+    const struct ghash_sum sum =
+        ghash_mul(vec_first_block(_mm_xor_si128(x, lengths)), key->h[AESOP_GCM_MAX_POWERS - 1]);
 
-    ghash_mul(&sum, vec_first_block(_mm_xor_si128(x, lengths)), POWERS(key, 1));
     return vec_low_block(ghash_reduce(&sum));
 }
 

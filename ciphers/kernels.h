@@ -16,8 +16,8 @@
 #define AESOP_MAX_KEY_BYTES 32
 #define AESOP_MAX_ROUND_KEYS 15
 
-/* Blocks that the widest GCM kernel takes per reduction, hence powers of H that a key can hold. */
-#define AESOP_GCM_MAX_POWERS 32
+/* Powers of H that a key can hold: blocks that share one reduction of GHASH, two batches of the widest kernel. */
+#define AESOP_GCM_MAX_POWERS 64
 /* A vector of powers that starts at H^1 reads this many blocks on; they meet data that is zero. */
 #define AESOP_GCM_POWERS_SLACK 3
 
@@ -52,7 +52,7 @@ struct aesop_gcm_state {
 
 struct aesop_kernels {
     const char *name;
-    uint32_t batch_blocks; /* blocks of one step of the GCM loop: the powers of H that a long run uses */
+    uint32_t batch_blocks; /* blocks of one step of the GCM loop: the powers of H that a long run needs */
 
     /* key_bytes is 16, 24 or 32. */
     void (*aes_expand_enc)(struct aesop_aes_key *key, const uint8_t *user_key, size_t key_bytes);
@@ -76,11 +76,11 @@ struct aesop_kernels {
      * powers), the counter after it, GHASH of nothing.
      */
     void (*gcm_start)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *iv, size_t iv_len);
-    /* Adds len bytes to GHASH, zero-padded to a block. Needs min(blocks, batch_blocks) powers. */
+    /* Adds len > 0 bytes to GHASH, zero-padded to a block. Needs min(blocks, batch_blocks) powers, uses more. */
     void (*gcm_hash)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *in, size_t len);
     /*
      * Encrypt or decrypt a run of len > 0 bytes, and authenticate its ciphertext, the last block zero-padded. Needs
-     * min(blocks, batch_blocks) powers. The counter counts in its low 32 bits and may wrap anywhere: vectors add
+     * min(blocks, batch_blocks) powers, and uses more where there are. The counter counts in its low 32 bits and may wrap anywhere: vectors add
      * 32-bit lanes. Leaves the keystream of the last block in the state when that block is partial. out equals in or
      * does not overlap it.
      */

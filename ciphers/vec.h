@@ -157,10 +157,11 @@ VEC_INLINE __m128i vec_pick_block(vec v, size_t i)
 #endif
 
 /*
- * The value is complete here. Compilers that know xor to be associative would rather keep all products until the end,
- * in memory, than add each as it comes. Costs no instruction.
+ * The value is complete here, and what is settled after it comes after it. Compilers that know xor to be associative
+ * would rather keep all products until the end, in memory, than add each as it comes; and they gather what the source
+ * weaves. Costs no instruction.
  */
-#define vec_settle(v) __asm__("" : VEC_IN_REGISTER(v))
+#define vec_settle(v) __asm__ volatile("" : VEC_IN_REGISTER(v))
 
 VEC_INLINE vec vec_round_key(const struct aesop_aes_key *key, uint32_t round)
 {
