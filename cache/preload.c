@@ -28,7 +28,8 @@
 
 #include "cache/table.h"
 
-/* Newer than the oldest headers that this is built with. */
+/* Not in the headers of every release, nor in every libcrypto: from 3.2 on, and up to 3.x. */
+int OPENSSL_atexit(void (*handler)(void));
 OSSL_PROVIDER *OSSL_PROVIDER_load_ex(OSSL_LIB_CTX *libctx, const char *name, OSSL_PARAM *params);
 OSSL_PROVIDER *OSSL_PROVIDER_try_load_ex(OSSL_LIB_CTX *libctx, const char *name, OSSL_PARAM *params,
                                          int retain_fallbacks);
@@ -61,6 +62,7 @@ enum { CAPACITY = 2048, REFUSALS_MAX = 512, ERRORS_MAX = 4, CIPHER_OF_POINTER = 
     _(ERR_set_debug) \
     _(ERR_set_error) \
     _(OPENSSL_atexit) \
+    _(OPENSSL_cleanup) \
     _(OPENSSL_init_crypto) \
     _(OSSL_PROVIDER_load) \
     _(OSSL_PROVIDER_load_ex) \
@@ -210,8 +212,9 @@ static int keep(OSSL_LIB_CTX *libctx, const struct operation *operation, void *m
     int ok;
 
     pthread_mutex_lock(&lock);
+    /* 3.x cleans up when the process ends, 4.0 where the program asks for it. */
     if (at_exit == 0)
-        at_exit = libcrypto.OPENSSL_atexit(release_all);
+        at_exit = libcrypto.OPENSSL_atexit == NULL || libcrypto.OPENSSL_atexit(release_all);
     ok = at_exit == 1;
     while (i < kept_count && kept[i].method != method)
         i++;
@@ -560,6 +563,13 @@ int OPENSSL_init_crypto(uint64_t options, const OPENSSL_INIT_SETTINGS *settings)
     if ((options & OPENSSL_INIT_LOAD_CONFIG) != 0 && !atomic_exchange(&configured, 1))
         changed();
     return result;
+}
+
+void OPENSSL_cleanup(void)
+{
+    start();
+    release(NULL, 1);
+    libcrypto.OPENSSL_cleanup();
 }
 
 /* Methods that outlive their context would dangle. Nobody else may use it any more. */
