@@ -52,7 +52,8 @@
  *   BIO_pending, BIO_wpending   Bytes that are ready in the filter, otherwise the next BIO's answer.
  *   BIO_eof     1 at the end and after an error.
  *
- * Where the next BIO asks to retry, so does the filter; nothing is lost or repeated.
+ * Where the next BIO asks to retry, so does the filter; nothing is lost or repeated. A BIO_s_mem() that runs empty does so too,
+ * unless BIO_set_mem_eof_return(b, 0) was called. Sources in memory are read where they lie, without a copy.
  *
  * Errors are sticky: once a call has failed, all fail with the same reason until BIO_reset or AESOP_BIO_rekey. Each is
  * raised on the OpenSSL error queue in the library "aesop stream", with a text that names segment and byte offset. A
@@ -102,7 +103,8 @@ extern "C" {
 
 /*
  * size_t: bytes that are read from or written to the next BIO at a time, 64 to AESOP_STREAM_MAX_BYTES, default
- * AESOP_STREAM_DEFAULT_BUFFER. Rounded down to whole segments, up to one at least.
+ * AESOP_STREAM_DEFAULT_BUFFER. Rounded down to whole segments, up to one at least. By measurement (bench_stream): up to
+ * 16 KiB the cost of each segment shows, from 256 KiB on the buffers leave the fast caches.
  */
 #define AESOP_STREAM_PARAM_BUFFER_SIZE "buffer-size"
 
