@@ -10,6 +10,8 @@
  *
  * State is global because the program knows nothing of it.
  */
+#define OPENSSL_SUPPRESS_DEPRECATED /* programs call deprecated functions too */
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,6 +42,8 @@ enum { CAPACITY = 2048, REFUSALS_MAX = 512, ERRORS_MAX = 4, CIPHER_OF_POINTER = 
 #define TEXT(x) #x
 #define LIBCRYPTO "libcrypto.so." TEXT_OF(OPENSSL_SHLIB_VERSION)
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
 /* ---- libcrypto's own functions ---- */
 
 #define ORIGINALS(_) \
@@ -53,6 +57,12 @@ enum { CAPACITY = 2048, REFUSALS_MAX = 512, ERRORS_MAX = 4, CIPHER_OF_POINTER = 
     _(EVP_DigestInit_ex2) \
     _(EVP_CIPHER_get0_provider) \
     _(EVP_CIPHER_get_nid) \
+    _(EVP_MD_CTX_get0_md) \
+    _(EVP_MD_CTX_get1_md) \
+    _(EVP_MD_CTX_md) \
+    _(EVP_MD_CTX_set_flags) \
+    _(EVP_MD_CTX_clear_flags) \
+    _(EVP_MD_CTX_test_flags) \
     _(EVP_MD_get0_provider) \
     _(EVP_MD_get_type) \
     _(OBJ_nid2sn) \
@@ -126,7 +136,7 @@ static void load_originals(void)
 #define LOOK_UP(name) look_up(&libcrypto.name, handle, #name, "");
     ORIGINALS(LOOK_UP)
 #undef LOOK_UP
-    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+    for (size_t i = 0; i < COUNT(operations); i++) {
         look_up(&operations[i].fetch, handle, operations[i].type, "_fetch");
         look_up(&operations[i].up_ref, handle, operations[i].type, "_up_ref");
         look_up(&operations[i].free, handle, operations[i].type, "_free");
@@ -390,6 +400,33 @@ FETCH(EVP_ASYM_CIPHER, ASYM_CIPHER)
  * default context; we hand in what it would find. A program's own method (EVP_CIPHER_meth_new) is none of them.
  */
 
+/*
+ * A digest's context tells which one it was given, constant or method. So that it still does, a context that was handed a
+ * method bears a flag that OpenSSL has no use for, and we tell the constant.
+ */
+#define HANDED_IN 0x40000000
+
+static struct {
+    const void *constant;
+    const void *_Atomic method; /* NULL where the list ends */
+} handed_in[256];
+
+/* Whether the pair stands in the list now. */
+static int note_handed_in(const void *constant, const void *method)
+{
+    size_t i = 0;
+
+    pthread_mutex_lock(&lock);
+    while (i < COUNT(handed_in) && handed_in[i].method != NULL && handed_in[i].method != method)
+        i++;
+    if (i < COUNT(handed_in) && handed_in[i].method == NULL) {
+        handed_in[i].constant = constant;
+        atomic_store_explicit(&handed_in[i].method, method, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    return i < COUNT(handed_in) && handed_in[i].constant == constant;
+}
+
 static int is_constant(const void *method)
 {
     Dl_info info;
@@ -415,7 +452,8 @@ static __attribute__((noinline)) const void *find_implicit(size_t kind, const vo
         method = operation->fetch(NULL, nid != NID_undef ? libcrypto.OBJ_nid2sn(nid) : nameless, "");
         while (method == NULL && libcrypto.ERR_get_error_all(NULL, NULL, NULL, NULL, NULL) != 0)
             continue;
-        if (method == NULL || !keep(thread_default, operation, method))
+        if (method == NULL || !keep(thread_default, operation, method) ||
+            (kind == DIGEST && !note_handed_in(given, method)))
             return given;
         operation->free(method); /* a reference is kept */
         answer = method;
@@ -497,16 +535,66 @@ int EVP_CipherInit_ex2(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, const unsi
     return libcrypto.EVP_CipherInit_ex2(ctx, cipher, key, iv, encrypting, params);
 }
 
+static const EVP_MD *given_digest(const EVP_MD_CTX *ctx, const EVP_MD *in_use)
+{
+    if (in_use == NULL || !libcrypto.EVP_MD_CTX_test_flags(ctx, HANDED_IN))
+        return in_use;
+    for (size_t i = 0; i < COUNT(handed_in); i++) {
+        const void *method = atomic_load_explicit(&handed_in[i].method, memory_order_acquire);
+
+        if (method == NULL || method == in_use)
+            return method == NULL ? in_use : handed_in[i].constant;
+    }
+    return in_use;
+}
+
+static int note_init(EVP_MD_CTX *ctx, const EVP_MD *given, const EVP_MD *used, int ok)
+{
+    if (given != used)
+        libcrypto.EVP_MD_CTX_set_flags(ctx, HANDED_IN);
+    else if (given != NULL)
+        libcrypto.EVP_MD_CTX_clear_flags(ctx, HANDED_IN);
+    return ok;
+}
+
 int EVP_DigestInit_ex(EVP_MD_CTX *ctx, const EVP_MD *digest, ENGINE *engine)
 {
-    digest = implicit_digest(digest, engine);
-    return libcrypto.EVP_DigestInit_ex(ctx, digest, engine);
+    const EVP_MD *used = implicit_digest(digest, engine);
+
+    return note_init(ctx, digest, used, libcrypto.EVP_DigestInit_ex(ctx, used, engine));
 }
 
 int EVP_DigestInit_ex2(EVP_MD_CTX *ctx, const EVP_MD *digest, const OSSL_PARAM params[])
 {
-    digest = implicit_digest(digest, NULL);
-    return libcrypto.EVP_DigestInit_ex2(ctx, digest, params);
+    const EVP_MD *used = implicit_digest(digest, NULL);
+
+    return note_init(ctx, digest, used, libcrypto.EVP_DigestInit_ex2(ctx, used, params));
+}
+
+const EVP_MD *EVP_MD_CTX_get0_md(const EVP_MD_CTX *ctx)
+{
+    start();
+    return given_digest(ctx, libcrypto.EVP_MD_CTX_get0_md(ctx));
+}
+
+const EVP_MD *EVP_MD_CTX_md(const EVP_MD_CTX *ctx)
+{
+    start();
+    return given_digest(ctx, libcrypto.EVP_MD_CTX_md(ctx));
+}
+
+/* A constant counts no references. */
+EVP_MD *EVP_MD_CTX_get1_md(EVP_MD_CTX *ctx)
+{
+    EVP_MD *in_use;
+    const EVP_MD *given;
+
+    start();
+    in_use = libcrypto.EVP_MD_CTX_get1_md(ctx);
+    given = given_digest(ctx, in_use);
+    if (given != in_use)
+        operations[DIGEST].free(in_use);
+    return (EVP_MD *)given;
 }
 
 /* ---- what changes answers ----
