@@ -46,50 +46,54 @@ VEC_INLINE vec ghash_reduce(const struct ghash_sum *sum)
     return vec_xor3(sum->high, vec_swap_halves(middle), vec_clmul(middle, modulus, 0x00));
 }
 
+/* H^(have + i + 1) .. H^(have + i + n), n <= VEC_BLOCKS, from the powers i + 1 .. i + n and H^have. */
+VEC_INLINE void gcm_powers_step(struct aesop_gcm_key *key, uint32_t have, uint32_t i, uint32_t n)
+{
+    const vec factor = vec_each_block(block_load(key->h[AESOP_GCM_MAX_POWERS - have]));
+    const vec powers = vec_load(key->h[AESOP_GCM_MAX_POWERS - i - n]);
+    const struct ghash_sum sum = {
+        .low = vec_clmul(powers, factor, 0x00),
+        .middle = vec_clmul(vec_xor(powers, vec_swap_halves(powers)), vec_xor(factor, vec_swap_halves(factor)), 0x00),
+        .high = vec_clmul(powers, factor, 0x11),
+    };
+    const vec product = ghash_reduce(&sum);
+
+    vec_store_some(key->h[AESOP_GCM_MAX_POWERS - have - i - n], product, n * 16);
+    vec_store_some(key->h_fold[AESOP_GCM_MAX_POWERS - have - i - n], vec_xor(product, vec_swap_halves(product)),
+                   n * 16);
+}
+
 static VEC_TARGET void KERNEL(gcm_powers)(struct aesop_gcm_key *key, uint32_t count)
 {
-    while (key->powers < count) {
-        const uint32_t have = key->powers, most = AESOP_GCM_MAX_POWERS - have;
-        const vec factor = vec_each_block(block_load(key->h[AESOP_GCM_MAX_POWERS - have]));
-        const vec factor_fold = vec_xor(factor, vec_swap_halves(factor));
-        uint32_t i, step;
+    uint32_t have = key->powers, i;
 
-        /* H^have times H^(i + 1) .. H^(i + step); powers come in whole vectors, or doubling below one. */
-        for (i = 0; i < have && have + i < count; i += step) {
-            step = have < VEC_BLOCKS ? have : VEC_BLOCKS;
-            step = step < most - i ? step : most - i;
-
-            const uint32_t to = AESOP_GCM_MAX_POWERS - have - i - step;
-            const vec powers = vec_load(key->h[AESOP_GCM_MAX_POWERS - i - step]);
-            const vec fold = vec_xor(powers, vec_swap_halves(powers));
-            const struct ghash_sum sum = {
-                .low = vec_clmul(powers, factor, 0x00),
-                .high = vec_clmul(powers, factor, 0x11),
-                .middle = vec_clmul(fold, factor_fold, 0x00),
-            };
-            const vec product = ghash_reduce(&sum);
-
-            vec_store_some(key->h[to], product, step * 16);
-            vec_store_some(key->h_fold[to], vec_xor(product, vec_swap_halves(product)), step * 16);
-        }
-        key->powers = have + i;
-    }
+    for (; have < VEC_BLOCKS && have < count; have *= 2)
+        gcm_powers_step(key, have, 0, have);
+    if (have >= VEC_BLOCKS) /* a narrower kernel may have filled a vector in part */
+        have -= have % VEC_BLOCKS;
+    for (; have < count; have += i)
+        for (i = 0; i < have && have + i < count; i += VEC_BLOCKS)
+            gcm_powers_step(key, have, i, VEC_BLOCKS);
+    key->powers = have;
 }
 
 /* Counter blocks as they go into AES, big-endian; `number` is the low 32 bits of the first of them. */
 struct counters {
     vec next;
-    __m128i first; /* byte-reversed, as it stood before anything was taken */
     uint32_t number;
 };
 
-VEC_INLINE struct counters counters_start(const struct aesop_gcm_state *state)
+/*
+ * Counters for a run of so many blocks; the state gets the one after it. They count in 32 bits: SP 800-38D, 6.2.
+ */
+VEC_INLINE struct counters counters_start(struct aesop_gcm_state *state, size_t blocks)
 {
     const __m128i first = block_reverse(block_load(state->counter));
+    const __m128i used = _mm_cvtsi32_si128((int)(uint32_t)blocks);
 
+    block_store(state->counter, block_reverse(_mm_add_epi32(first, used)));
     return (struct counters){
         .next = vec_reverse(vec_add32(vec_each_block(first), vec_block_indices())),
-        .first = first,
         .number = (uint32_t)_mm_cvtsi128_si32(first),
     };
 }
@@ -117,14 +121,6 @@ VEC_INLINE void counters_take(struct counters *c, vec taken[], const int n)
         c->next = vec_reverse(counter);
     }
     c->number += (uint32_t)n * VEC_BLOCKS;
-}
-
-/* Whatever was taken, a message goes on after so many blocks; the 32-bit counter wraps, SP 800-38D, 6.2. */
-VEC_INLINE void counters_finish(const struct counters *c, struct aesop_gcm_state *state, size_t blocks)
-{
-    const __m128i used = _mm_cvtsi32_si128((int)(uint32_t)blocks);
-
-    block_store(state->counter, block_reverse(_mm_add_epi32(c->first, used)));
 }
 
 VEC_INLINE void aes_enc_round(const struct aesop_aes_key *key, uint32_t round, vec s[], const int n)
@@ -169,15 +165,21 @@ struct ghash {
     size_t blocks;        /* that come after the span */
 };
 
-VEC_INLINE void ghash_begin_span(struct ghash *g, const struct aesop_gcm_key *key, __m128i x)
+/* A span of n blocks, for which there are powers. */
+VEC_INLINE void ghash_span(struct ghash *g, const struct aesop_gcm_key *key, __m128i x, size_t n)
 {
-    /* Whole batches, unless it is the last. */
-    const size_t span = g->blocks > key->powers ? key->powers - key->powers % GCM_BATCH_BLOCKS : g->blocks;
-
-    g->blocks -= span;
-    g->power = key->h[AESOP_GCM_MAX_POWERS - span];
+    g->power = key->h[AESOP_GCM_MAX_POWERS - n];
     g->x = vec_first_block(x);
     g->sum = (struct ghash_sum){ vec_zero(), vec_zero(), vec_zero() };
+}
+
+/* The next span: whole batches, unless it is the last. */
+VEC_INLINE void ghash_next_span(struct ghash *g, const struct aesop_gcm_key *key, __m128i x)
+{
+    const size_t n = g->blocks > key->powers ? key->powers - key->powers % GCM_BATCH_BLOCKS : g->blocks;
+
+    g->blocks -= n;
+    ghash_span(g, key, x, n);
 }
 
 /* A run of so many blocks, at least one. */
@@ -185,7 +187,7 @@ VEC_INLINE struct ghash ghash_begin(const struct aesop_gcm_key *key, __m128i x, 
 {
     struct ghash g = { .blocks = blocks };
 
-    ghash_begin_span(&g, key, x);
+    ghash_next_span(&g, key, x);
     return g;
 }
 
@@ -238,7 +240,7 @@ VEC_INLINE void ghash_batch_done(struct ghash *g, const struct aesop_gcm_key *ke
     g->x = vec_zero();
     g->power += GCM_BATCH_BYTES;
     if (g->blocks > 0 && g->power == key->h[AESOP_GCM_MAX_POWERS])
-        ghash_begin_span(g, key, ghash_end_span(g));
+        ghash_next_span(g, key, ghash_end_span(g));
 }
 
 VEC_INLINE void ghash_batch(struct ghash *g, const struct aesop_gcm_key *key, const uint8_t *in)
@@ -317,13 +319,33 @@ VEC_INLINE void gcm_some(const struct aesop_gcm_key *key, struct aesop_gcm_state
         block_store(state->keystream, vec_pick_block(keystream, last_bytes / 16));
 }
 
-VEC_INLINE void gcm_crypt(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                          const uint8_t *in, size_t len, const int enc)
+/* The last len <= 4 vectors of a run, and its end. */
+VEC_INLINE void gcm_finish(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, struct counters *c,
+                           struct ghash *g, uint8_t *out, const uint8_t *in, size_t len, const int enc)
 {
-    struct counters c = counters_start(state);
+    switch ((len + VEC_BYTES - 1) / VEC_BYTES) {
+    case 4:
+        gcm_some(key, state, c, g, out, in, 4, len - 3 * VEC_BYTES, enc);
+        break;
+    case 3:
+        gcm_some(key, state, c, g, out, in, 3, len - 2 * VEC_BYTES, enc);
+        break;
+    case 2:
+        gcm_some(key, state, c, g, out, in, 2, len - 1 * VEC_BYTES, enc);
+        break;
+    case 1:
+        gcm_some(key, state, c, g, out, in, 1, len, enc);
+        break;
+    }
+    block_store(state->ghash, ghash_end_span(g));
+}
+
+VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                         const uint8_t *in, size_t len, const int enc)
+{
+    struct counters c = counters_start(state, (len + 15) / 16);
     struct ghash g = ghash_begin(key, block_load(state->ghash), (len + 15) / 16);
 
-    counters_finish(&c, state, (len + 15) / 16);
     if (len >= GCM_BATCH_BYTES) {
         if (enc) { /* ciphertext can be hashed one batch behind */
             gcm_batch(key, &c, &g, out, in, 0, NULL);
@@ -351,40 +373,63 @@ VEC_INLINE void gcm_crypt(const struct aesop_gcm_key *key, struct aesop_gcm_stat
         out += 4 * VEC_BYTES;
         len -= 4 * VEC_BYTES;
     }
-    switch ((len + VEC_BYTES - 1) / VEC_BYTES) {
-    case 4:
-        gcm_some(key, state, &c, &g, out, in, 4, len - 3 * VEC_BYTES, enc);
-        break;
-    case 3:
-        gcm_some(key, state, &c, &g, out, in, 3, len - 2 * VEC_BYTES, enc);
-        break;
-    case 2:
-        gcm_some(key, state, &c, &g, out, in, 2, len - 1 * VEC_BYTES, enc);
-        break;
-    case 1:
-        gcm_some(key, state, &c, &g, out, in, 1, len, enc);
-        break;
-    }
-    block_store(state->ghash, ghash_end_span(&g));
+    gcm_finish(key, state, &c, &g, out, in, len, enc);
+}
+
+/* Apart from gcm_long, which needs more registers than it and would save them for nothing. */
+VEC_INLINE void gcm_short(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                          const uint8_t *in, size_t len, const int enc)
+{
+    struct counters c = counters_start(state, (len + 15) / 16);
+    struct ghash g;
+
+    ghash_span(&g, key, block_load(state->ghash), (len + 15) / 16);
+    gcm_finish(key, state, &c, &g, out, in, len, enc);
+}
+
+static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_enc_long)(const struct aesop_gcm_key *key,
+                                                                      struct aesop_gcm_state *state, uint8_t *out,
+                                                                      const uint8_t *in, size_t len)
+{
+    gcm_long(key, state, out, in, len, 1);
+}
+
+static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_dec_long)(const struct aesop_gcm_key *key,
+                                                                      struct aesop_gcm_state *state, uint8_t *out,
+                                                                      const uint8_t *in, size_t len)
+{
+    gcm_long(key, state, out, in, len, 0);
 }
 
 static VEC_TARGET void KERNEL(gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
                                        const uint8_t *in, size_t len)
 {
-    gcm_crypt(key, state, out, in, len, 1);
+    if (len > 4 * VEC_BYTES)
+        KERNEL(gcm_enc_long)(key, state, out, in, len);
+    else
+        gcm_short(key, state, out, in, len, 1);
 }
 
 static VEC_TARGET void KERNEL(gcm_dec)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
                                        const uint8_t *in, size_t len)
 {
-    gcm_crypt(key, state, out, in, len, 0);
+    if (len > 4 * VEC_BYTES)
+        KERNEL(gcm_dec_long)(key, state, out, in, len);
+    else
+        gcm_short(key, state, out, in, len, 0);
 }
 
 /* GHASH of len bytes, at least one, zero-padded. */
 VEC_INLINE __m128i gcm_hash(const struct aesop_gcm_key *key, __m128i x, const uint8_t *in, size_t len)
 {
-    struct ghash g = ghash_begin(key, x, (len + 15) / 16);
+    struct ghash g;
 
+    if (len <= AESOP_BLOCK_BYTES) { /* most associated data */
+        ghash_span(&g, key, x, 1);
+        ghash_add(&g, vec_first_block(block_load_some(in, len)));
+        return vec_low_block(ghash_reduce(&g.sum));
+    }
+    g = ghash_begin(key, x, (len + 15) / 16);
     for (; len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
         ghash_batch(&g, key, in);
         in += GCM_BATCH_BYTES;
