@@ -168,11 +168,10 @@ static BIO_METHOD *wire_method(void)
     return method;
 }
 
-int tls_identity_make(struct tls_identity *id, OSSL_LIB_CTX *lib)
+int tls_identity_make_with(struct tls_identity *id, OSSL_LIB_CTX *lib, EVP_PKEY *key)
 {
     static const unsigned char name[] = "aesop test";
     int ok = 0;
-    EVP_PKEY *key = EVP_PKEY_Q_keygen(lib, NULL, "RSA", (size_t)2048);
     X509 *cert = X509_new_ex(lib, NULL);
     memset(id, 0, sizeof *id);
     if (key == NULL || cert == NULL)
@@ -196,8 +195,15 @@ int tls_identity_make(struct tls_identity *id, OSSL_LIB_CTX *lib)
     id->cert_len = ok ? i2d_X509(cert, &id->cert) : 0;
     ok = id->key_len > 0 && id->cert_len > 0;
 done:
-    EVP_PKEY_free(key);
     X509_free(cert);
+    return ok;
+}
+
+int tls_identity_make(struct tls_identity *id, OSSL_LIB_CTX *lib)
+{
+    EVP_PKEY *key = EVP_PKEY_Q_keygen(lib, NULL, "RSA", (size_t)2048);
+    int ok = tls_identity_make_with(id, lib, key);
+    EVP_PKEY_free(key);
     return ok;
 }
 

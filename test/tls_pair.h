@@ -35,13 +35,14 @@ extern const size_t tls_table_len;
 const char *tls_version_name(int version);
 int tls_is_dtls(int version);
 
-/* A server's RSA key and self-signed certificate, encoded, so that every library context decodes its own. */
+/* A server's key and self-signed certificate, encoded, so that every library context decodes its own. */
 struct tls_identity {
     unsigned char *key, *cert;
     int key_len, cert_len;
 };
-/* Returns 1, or 0 with errors raised. */
+/* With a key of RSA, 2048 bits, or with the given one. Returns 1, or 0 with errors raised. */
 int tls_identity_make(struct tls_identity *id, OSSL_LIB_CTX *lib);
+int tls_identity_make_with(struct tls_identity *id, OSSL_LIB_CTX *lib, EVP_PKEY *key);
 void tls_identity_free(struct tls_identity *id);
 
 /*
