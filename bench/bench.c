@@ -78,6 +78,11 @@ static double quantile(double values[], size_t count, double q)
     return values[(size_t)(q * (double)(count - 1) + 0.5)];
 }
 
+double bench_median(double values[], size_t count)
+{
+    return quantile(values, count, 0.5);
+}
+
 void bench_measure(struct bench_subject subjects[], size_t count, double seconds)
 {
     static double times[BENCH_MAX_SUBJECTS][BENCH_ROUNDS_MAX], ratios[BENCH_MAX_SUBJECTS][BENCH_ROUNDS_MAX];

@@ -32,6 +32,8 @@ double bench_now(void);
 
 /* ns per operation in one go of that many. */
 double bench_once(const struct bench_subject *subject, size_t count);
+/* The median; sorts the values. */
+double bench_median(double values[], size_t count);
 
 /* Measures the subjects for about `seconds` in all. */
 void bench_measure(struct bench_subject subjects[], size_t count, double seconds);

@@ -52,19 +52,21 @@ static void row(const char *cipher, int encrypting, size_t size)
     bench_measure(subjects, count, bench_seconds());
 
     const struct bench_subject *s = subjects;
-    double spread = 0;
+    double spread = 0, ceiling = 0;
     for (size_t k = 0; k < KERNELS; k++) {
         if (!lanes[k].here)
             continue;
         gb[k] = (double)size / s->median;
         share[k] = 100 * gb[k] / lanes[k].ceiling;
+        ceiling = fmax(ceiling, lanes[k].ceiling);
         spread = fmax(spread, 100 * (s->quartile3 - s->quartile1) / s->median);
         s++;
     }
     if (reference != NULL)
         gb[KERNELS] = (double)size / s->median;
-    bench_row("%s\t%s\t%zu\t%.2f\t%.0f\t%.2f\t%.0f\t%.2f\t%.0f\t%.2f\t%.1f", cipher, encrypting ? "encrypt" : "decrypt",
-              size, gb[0], share[0], gb[1], share[1], gb[2], share[2], gb[3], spread);
+    bench_row("%s\t%s\t%zu\t%.2f\t%.0f\t%.2f\t%.0f\t%.2f\t%.0f\t%.2f\t%.1f\t%.1f", cipher,
+              encrypting ? "encrypt" : "decrypt", size, gb[0], share[0], gb[1], share[1], gb[2], share[2], gb[3],
+              ceiling, spread);
     free(in);
     free(out);
 }
@@ -84,7 +86,8 @@ int main(int argc, char **argv)
         lanes[k].message.dispatch = &lanes[k].dispatch;
         lanes[k].here = kernel_dispatch(&lanes[k].dispatch, kernel_names[k]);
     }
-    bench_row("cipher\tdirection\tbytes\taesni\tshare%%\tvaes256\tshare%%\tvaes512\tshare%%\tipsec-mb\tspread%%");
+    bench_row("cipher\tdirection\tbytes\taesni\taesni%%\tvaes256\tvaes256%%\tvaes512\tvaes512%%\tipsec-"
+              "mb\tceiling\tspread%%");
     for (size_t pair = 0; pair < ciphers.count * directions.count; pair++) {
         const char *cipher = ciphers.items[pair / directions.count];
         const int encrypting = strcmp(directions.items[pair % directions.count], "encrypt") == 0;

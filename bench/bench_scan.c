@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Does throughput ever fall as a message grows by one byte (CBC: by one block)? Every length is measured in passes over
- * all of them, of which the fastest counts; the falls that this shows are then measured again, the two lengths in turn.
+ * all of them, of which the median counts; the falls that this shows are then measured again, the two lengths in turn.
  *
  * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --kernel auto,... --to 2100 (bytes) --passes 15
  * --rows 1 (the greatest falls to show) --curve FILE (bytes and GB/s of all lengths, a block of lines per row)
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "bench/kernel_message.h"
 
 #define MAX_BYTES 65536
+#define MAX_PASSES 100
 #define SLICE_NS 20000.0
 #define CANDIDATES 12
 
@@ -26,7 +26,7 @@ struct fall {
 };
 
 static struct kernel_message message;
-static double fastest_ns[MAX_BYTES + 1];
+static double median_ns[MAX_BYTES + 1];
 
 static double message_ns(size_t bytes)
 {
@@ -38,11 +38,13 @@ static double message_ns(size_t bytes)
 
 static void scan(size_t to, size_t step, size_t passes)
 {
-    for (size_t bytes = step; bytes <= to; bytes += step)
-        fastest_ns[bytes] = INFINITY;
+    static double ns[MAX_BYTES + 1][MAX_PASSES];
+
     for (size_t pass = 0; pass < passes; pass++)
         for (size_t bytes = step; bytes <= to; bytes += step)
-            fastest_ns[bytes] = fmin(fastest_ns[bytes], message_ns(bytes));
+            ns[bytes][pass] = message_ns(bytes);
+    for (size_t bytes = step; bytes <= to; bytes += step)
+        median_ns[bytes] = bench_median(ns[bytes], passes);
 }
 
 static void fall_set(struct fall *f, size_t bytes, size_t step, double ns_before, double ns_after)
@@ -82,7 +84,7 @@ static size_t find_falls(struct fall falls[CANDIDATES], size_t to, size_t step)
     size_t count = 0;
 
     for (size_t bytes = step; bytes + step <= to; bytes += step)
-        fall_set(&all[count++], bytes, step, fastest_ns[bytes], fastest_ns[bytes + step]);
+        fall_set(&all[count++], bytes, step, median_ns[bytes], median_ns[bytes + step]);
     qsort(all, count, sizeof all[0], compare_falls);
     count = count < CANDIDATES ? count : CANDIDATES;
     for (size_t i = 0; i < count; i++) {
@@ -95,9 +97,9 @@ static size_t find_falls(struct fall falls[CANDIDATES], size_t to, size_t step)
 
 static void write_curve(FILE *curve, const char *title, size_t to, size_t step)
 {
-    fprintf(curve, "\"%s\"\n", title);
+    fprintf(curve, "# %s\n", title);
     for (size_t bytes = step; bytes <= to; bytes += step)
-        fprintf(curve, "%zu %.3f\n", bytes, (double)bytes / fastest_ns[bytes]);
+        fprintf(curve, "%zu %.3f\n", bytes, (double)bytes / median_ns[bytes]);
     fprintf(curve, "\n\n");
 }
 
@@ -115,6 +117,7 @@ int main(int argc, char **argv)
     struct aesop_dispatch dispatch;
 
     bench_check(to <= MAX_BYTES, "--to: at most 65536");
+    bench_check(passes >= 1 && passes <= MAX_PASSES, "--passes: 1 to 100");
     bench_check(curve_name == NULL || curve != NULL, "--curve: writing the file");
     message.dispatch = &dispatch;
     message.in = bench_alloc(to);

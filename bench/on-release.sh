@@ -17,7 +17,7 @@ if [[ $release == 4.* && -d $root/build/openssl/$release ]]; then
     {
         cmake -S "$root" -B "$variant" -DCMAKE_BUILD_TYPE=Release -DAESOP_BUILD_TESTS=OFF -DAESOP_BUILD_BENCH=ON \
             -DAESOP_OPENSSL_ROOT="$root/build/openssl/$release/root"
-        cmake --build "$variant" -j "$(nproc)"
+        cmake --build "$variant" --target "$benchmark" -j "$(nproc)"
     } >&2
     programs=$variant/bench
 fi

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Goals beside what was measured, as a Markdown table: first file the measured values, "what openssl cipher direction
+# kernel bytes value" in each line, second file goals.txt. A goal that was not reached is in bold.
+
+function size_name(bytes) {
+    return bytes == 1048576 ? "1 MiB" : bytes == 30000000 ? "30 MB" : bytes
+}
+
+FNR == NR {
+    measured[$1, $2, $3, $4, $5, $6] = $7
+    next
+}
+
+/^#/ || NF < 6 { next }
+
+{
+    n = split($4, directions, ",")
+    for (d = 1; d <= n; d++) {
+        title = $1 " | " $2 " | " $3 " | " directions[d] " | " $5
+        order[++lines] = title
+        for (i = 6; i <= NF; i++) {
+            split($i, goal, ":")
+            if (!(goal[1] in sizes)) {
+                sizes[goal[1]] = 1
+                list[++count] = goal[1]
+            }
+            key = $1 SUBSEP $2 SUBSEP $3 SUBSEP directions[d] SUBSEP $5 SUBSEP goal[1]
+            if (!(key in measured)) {
+                cell[title, goal[1]] = "not measured / " goal[2]
+                continue
+            }
+            total++
+            met = measured[key] + 0 >= goal[2] + 0
+            reached += met
+            cell[title, goal[1]] = (met ? measured[key] : "**" measured[key] "**") " / " goal[2]
+        }
+    }
+}
+
+END {
+    for (i = 2; i <= count; i++)
+        for (j = i; j > 1 && list[j] + 0 < list[j - 1] + 0; j--) {
+            swap = list[j]; list[j] = list[j - 1]; list[j - 1] = swap
+        }
+    printf "%d of %d goals were reached on this machine. Each cell is measured / goal; **bold** falls short.\n\n", reached, total
+    printf "| what | OpenSSL | cipher | direction | kernel |"
+    for (i = 1; i <= count; i++)
+        printf " %s |", size_name(list[i])
+    printf "\n|---|---|---|---|---|"
+    for (i = 1; i <= count; i++)
+        printf "--:|"
+    for (l = 1; l <= lines; l++) {
+        printf "\n| %s |", order[l]
+        for (i = 1; i <= count; i++)
+            printf " %s |", cell[order[l], list[i]]
+    }
+    print ""
+}

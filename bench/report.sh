@@ -1,0 +1,314 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs all benchmarks and writes docs/benchmarks.md with its charts; the figures stay as CSV in build/bench-results.
+# Usage: report.sh [SECONDS-PER-ROW]   (0.15: about eight minutes), or report.sh --write: from the figures that are there
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/setup.sh
+. scripts/setup.sh
+seconds=${1:-0.15}
+
+setup_install "${build_needs[@]}" gnuplot=gnuplot-nox clang=clang /usr/include/intel-ipsec-mb.h=libipsec-mb-dev \
+    /usr/share/keyrings/debian-archive-keyring.gpg=debian-archive-keyring
+setup_demand "${build_needs[@]}" gnuplot=gnuplot-nox
+build=${AESOP_BUILD_DIR:-$root/build}
+export AESOP_BUILD_DIR=$build
+
+# build_benchmarks FOLDER TARGET CMAKE-OPTION...
+build_benchmarks() {
+    mkdir -p "$1"
+    cmake -S . -B "$1" -DCMAKE_BUILD_TYPE=Release -DAESOP_BUILD_BENCH=ON "${@:3}" >"$1/bench.log"
+    cmake --build "$1" --target "$2" -j "$(nproc)" >>"$1/bench.log" 2>&1 || { tail -n 20 "$1/bench.log"; return 1; }
+}
+
+if [[ $seconds != --write ]]; then
+    build_benchmarks "$build" benchmarks
+    scripts/openssl-versions.sh || true
+fi
+
+# shellcheck source=bench/common.sh
+. bench/common.sh
+results=$build/bench-results
+docs=${AESOP_DOCS_DIR:-$root/docs}
+report=$docs/benchmarks.md
+here=$(release)
+mkdir -p "$results" "$docs"
+
+# --- measure --------------------------------------------------------------------------------------------------------
+
+# measure NAME BENCHMARK OPTION...: into NAME.csv and, with the lines that name the machine, NAME.txt
+measure() {
+    echo "== $1 ($SECONDS s)"
+    "$build/bench/bench_$2" --seconds "$seconds" --csv "$results/$1.csv" "${@:3}" >"$results/$1.txt"
+}
+
+# on RELEASE NAME BENCHMARK OPTION...: the same on another release, which may not be there
+on() {
+    echo "== $2 ($SECONDS s)"
+    bench/on-release.sh "$1" "bench_$3" --seconds "$seconds" --csv "$results/$2.csv" "${@:4}" >"$results/$2.txt" \
+        2>"$results/$2.log" || { echo "left out: $2: $(tail -n 1 "$results/$2.log")"; rm -f "$results/$2.csv"; }
+}
+
+sizes=16,64,256,1024,1350,4096,8192,16384,65536,1048576
+
+measure_all() {
+    local other compiler folder
+    rm -f "$results"/*
+    measure ceiling-instructions ceiling --table instructions
+    measure ceiling-modes ceiling --table modes
+    measure "cipher-$here" cipher --size "$sizes,16777216,67108864" \
+        --cipher AES-128-GCM,AES-192-GCM,AES-256-GCM,AES-128-CBC,AES-192-CBC,AES-256-CBC
+    measure cipher-kernels cipher --cipher AES-128-GCM,AES-128-CBC --kernel aesni,vaes256 --size "$sizes"
+    measure rekey cipher --cipher AES-128-GCM,AES-256-GCM --direction encrypt --init key --size 16,64,256,1024,16384
+    measure in-place cipher --cipher AES-128-GCM,AES-128-CBC --place same --size 16,64,1350,16384,1048576
+    for other in 3.5 3.6 4.0; do
+        [[ $other == "$here" ]] || on "$other" "cipher-$other" cipher --cipher AES-128-GCM,AES-128-CBC --size "$sizes"
+    done
+    measure kernel kernel
+    measure scan scan --curve "$results/curve.txt"
+    measure place place --kernel aesni,vaes256,vaes512
+    measure large large
+    [[ ! -x $build/bench/bench_tls ]] || measure tls tls
+    measure stream stream --buffer 2048,32768
+    measure resolver resolver --rounds 9 --microseconds 200
+    echo "== loopback ($SECONDS s)"
+    bench/tls.sh 300 3 >"$results/loopback.csv"
+    echo "== speed ($SECONDS s)"
+    bench/speed.sh >"$results/speed-$here.csv"
+    if [[ -x build/openssl/4.0/openssl ]]; then
+        OPENSSL=$root/build/openssl/4.0/openssl bench/speed.sh aes-128-gcm: >"$results/speed-4.0.csv"
+    fi
+    if command -v clang >/dev/null; then
+        echo "== compilers ($SECONDS s)"
+        build_benchmarks "$build/variants/bench-clang" bench_kernel -DCMAKE_C_COMPILER=clang -DAESOP_BUILD_TESTS=OFF
+        for compiler in gcc clang; do
+            folder=$build
+            [[ $compiler == gcc ]] || folder=$build/variants/bench-clang
+            "$folder/bench/bench_kernel" --seconds "$seconds" --csv "$results/kernel-$compiler.csv" --size 64,1350,16384 \
+                --cipher AES-128-GCM,AES-128-CBC >"$results/kernel-$compiler.txt"
+        done
+    fi
+}
+[[ $seconds == --write ]] || measure_all
+
+# --- write ----------------------------------------------------------------------------------------------------------
+
+echo "== report ($SECONDS s)"
+
+# table NAME [COLUMNS [WHERE]]
+table() {
+    awk -v mode=table -v columns="${2-}" -v where="${3-}" -f bench/tables.awk "$results/$1.csv"
+}
+
+# pivot NAME ROWS ACROSS VALUE [WHERE]
+pivot() {
+    awk -v mode=pivot -v rows="$2" -v across="$3" -v value="$4" -v where="${5-}" -f bench/tables.awk "$results/$1.csv"
+}
+
+# Everything that there is a goal for: what openssl cipher direction kernel bytes value
+measured() {
+    local file of
+    for file in "$results"/cipher-[0-9]*.csv; do
+        of=${file##*cipher-}
+        awk -F, -v o="${of%.csv}" 'NR > 1 { print "message", o, $1, $2, $3, $4, $7 }' "$file"
+    done
+    awk -F, -v o="$here" 'NR > 1 { print "message", o, $1, $2, $3, $4, $7 }' "$results/cipher-kernels.csv"
+    awk -F, -v o="$here" '$3 == "whole" { print "message", o, $1, $2, "auto", 30000000, $6 }' "$results/large.csv"
+    for file in "$results"/speed-*.csv; do
+        of=${file##*speed-}
+        awk -F, -v o="${of%.csv}" 'NR > 1 { print "speed", o, $1, $2, "auto", $3, $6 }' "$file"
+    done
+    awk -F, 'NR > 1 { print "share", "-", $1, $2, "vaes512", $3, $9 }' "$results/kernel.csv"
+}
+
+releases=$(cd "$results" && for file in cipher-[0-9]*.csv; do basename "${file#cipher-}" .csv; done | tr '\n' ' ')
+for chart in "AES-128-GCM encrypt gcm" "AES-128-CBC decrypt cbc"; do
+    read -r cipher direction name <<<"$chart"
+    gnuplot -e "results='$results'; docs='$docs'; here='$here'; releases='${releases% }'" \
+        -e "cipher='$cipher'; direction='$direction'; name='$name'" bench/plot.gp
+done
+
+{
+    cat <<TEXT
+# Benchmarks
+
+Written by \`bench/report.sh\`; run it for the figures of another machine. Measured on:
+
+$(sed -n '2,3{ s/^# /- /; s/ now$//; p }' "$results/cipher-$here.txt")
+$(sed -n 's/^# \(OpenSSL.*\), compiled.*/- \1, with its own libraries/p' "$results"/cipher-[0-9]*.txt |
+        grep -v "OpenSSL $here" || true)
+$(sed -n 's/^# \(libipsec-mb .*\)/- \1/p' "$results/kernel.txt")
+
+Subjects that are compared run in one process on one thread, in alternating slices of about a millisecond; the clock is the
+thread's CPU time. A figure is the median of its slices, a ratio the median of the ratios of neighbouring slices: above 1,
+aesop is faster than the default provider of the same release. The spread is the distance between the quartiles. A share is
+that of the ceiling: what the CPU reaches with the same instructions when none has to wait for another.
+
+## Goals
+
+The goals were set on another CPU (Zen 4), where instructions cost otherwise; the ratios also hang on what default does.
+
+$(measured | awk -f bench/goals.awk - bench/goals.txt)
+
+## What this CPU can do
+
+Instructions per nanosecond (latency in ns):
+
+$(table ceiling-instructions)
+
+Ceilings in GB/s, CBC for decryption; encryption of one CBC stream waits for the latency of AES, whatever the kernel:
+
+$(table ceiling-modes)
+
+## Messages through EVP
+
+A message is an IV-only init, 13 bytes of associated data, the text and the tag (GCM), or an IV-only init and the text (CBC).
+MB/s with aesop, OpenSSL $here:
+
+$(pivot "cipher-$here" cipher,direction bytes aesop_MB/s)
+
+Times as fast as default:
+
+$(pivot "cipher-$here" cipher,direction bytes ratio)
+
+Percent of the ceiling:
+
+$(pivot "cipher-$here" cipher,direction bytes 'share%')
+
+What short messages of AES-128-GCM cost in ns, with default, with aesop, and with a provider that does nothing (EVP's own part):
+
+$(table "cipher-$here" cipher,direction,bytes,default_ns,aesop_ns,evp_ns,spread% cipher=AES-128-GCM |
+        awk -F '|' 'NR <= 2 || $4 <= 1350')
+
+![AES-128-GCM, messages](gcm-messages.svg)
+![AES-128-CBC decryption, messages](cbc-messages.svg)
+
+Narrower kernels, forced, times as fast as default:
+
+$(pivot cipher-kernels cipher,direction,kernel bytes ratio)
+
+In place:
+
+$(pivot in-place cipher,direction bytes ratio)
+
+Key and IV anew for each message:
+
+$(pivot rekey cipher bytes ratio)
+
+## Releases of OpenSSL
+
+The same module under each, times as fast as that release's default:
+
+$(for other in $releases; do
+        echo "OpenSSL $other:"
+        echo
+        pivot "cipher-$other" cipher,direction bytes ratio | grep -v -e AES-192 -e AES-256
+        echo
+    done)
+
+![AES-128-GCM, ratio](gcm-ratio.svg)
+![AES-128-CBC decryption, ratio](cbc-ratio.svg)
+
+## Kernels alone
+
+Without EVP, in GB/s and percent of the ceiling, beside libipsec-mb where there is one:
+
+$(table kernel "" cipher=AES-128-GCM)
+
+Percent of the ceiling, vaes512:
+
+$(pivot kernel cipher,direction bytes vaes512%)
+
+![AES-128-GCM, kernels](gcm-kernels.svg)
+![AES-128-CBC decryption, kernels](cbc-kernels.svg)
+
+The greatest fall of throughput as a message of up to 2100 bytes grows by one byte (CBC: by one block); a negative fall is a rise:
+
+$(table scan)
+
+![AES-128-GCM, every length](gcm-lengths.svg)
+![AES-128-CBC decryption, every length](cbc-lengths.svg)
+
+Where input and output lie, percent of the aligned case, 16 KiB; in_offset is the input's place in its page, apart how far the output
+is from the input, but for whole pages:
+
+$(pivot place cipher,direction,kernel apart '%_of_aligned' in_offset=0)
+
+Input one byte into its page:
+
+$(pivot place cipher,direction,kernel apart '%_of_aligned' in_offset=1)
+
+## Large payloads
+
+30,000,000 bytes, in one call and in chunks, in operations per second:
+
+$(pivot large cipher,direction chunk aesop_op/s)
+
+Times as fast as default:
+
+$(pivot large cipher,direction chunk ratio)
+
+In one call, beside memcpy of the same bytes:
+
+$(table large cipher,direction,default_GB/s,aesop_GB/s,share%,memcpy_GB/s,spread% chunk=whole)
+
+## TLS
+
+Records through libssl in memory, client and server on one thread: GB/s that one core both writes and reads, of that the share of
+the ceiling. HMAC is libcrypto's own, so suites with CBC gain little.
+
+$([[ ! -f $results/tls.csv ]] || table tls)
+
+s_server sends a file to s_client over loopback with TLS 1.3; kernel TLS was not on. Wall time of the fastest transfer, and CPU time
+of both programs together, most of which is not spent in the cipher:
+
+$(table loopback)
+
+## Streams
+
+The AEAD filter of libaesop beside one EVP call over the same bytes, with aesop as the provider:
+
+$(table stream)
+
+## Resolver
+
+An implementation or a decision, in ns, from OpenSSL (fetch) and from libaesop's resolver:
+
+$(sed -n '/^[^#]/p' "$results/resolver.txt" | sed 's/^/    /')
+
+## openssl speed
+
+As users run it (\`-evp\`, and the options named); it sets key and IV anew for each GCM message.
+
+$(for other in "$here" 4.0; do
+        [[ -f $results/speed-$other.csv ]] || continue
+        [[ $other == "$here" || $here != 4.0 ]] || continue
+        echo "OpenSSL $other, stock, MB/s:"
+        echo
+        pivot "speed-$other" cipher,options bytes stock_MB/s
+        echo
+        echo "With aesop:"
+        echo
+        pivot "speed-$other" cipher,options bytes aesop_MB/s
+        echo
+        echo "Ratio:"
+        echo
+        pivot "speed-$other" cipher,options bytes ratio
+        echo
+    done)
+TEXT
+    if [[ -f $results/kernel-clang.csv ]]; then
+        printf '\n## Compilers\n\nKernels alone, GB/s, built by gcc and by clang (%s):\n\n' \
+            "$(sed -n 's/.*compiled by //p' "$results/kernel-clang.txt")"
+        for compiler in gcc clang; do
+            echo "$compiler:"
+            echo
+            table "kernel-$compiler" cipher,direction,bytes,aesni,vaes256,vaes512
+            echo
+        done
+    fi
+} >"$report.new"
+mv "$report.new" "$report"
+echo "$report ($SECONDS s)"
