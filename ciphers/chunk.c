@@ -63,6 +63,9 @@ void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_ke
 static void need_powers(const struct aesop_kernels *kernels, struct aesop_gcm_key *key, size_t len)
 {
     const size_t blocks = (len + 15) / 16;
+
+    if (blocks <= key->powers)
+        return;
     const int many = key->powers >= kernels->batch_blocks || blocks >= 16 * AESOP_GCM_MAX_POWERS;
     const size_t wanted = min_size(blocks, many ? AESOP_GCM_MAX_POWERS : kernels->batch_blocks);
 
@@ -86,6 +89,9 @@ void aesop_gcm_start(const struct aesop_dispatch *d, struct aesop_gcm *gcm, cons
     gcm->text_bytes = 0;
 }
 
+/* What few messages come through stays out of the way of those that do not. */
+#define RARE __attribute__((noinline, cold))
+
 /*
  * Adds bytes to a block of which GHASH has seen the first `offset` bytes with zeros behind: by linearity they add
  * their own product with H. `block` holds them in place, zeros elsewhere.
@@ -100,6 +106,18 @@ static void hash_more_of_block(const struct aesop_dispatch *d, struct aesop_gcm 
     aesop_wipe(&product, sizeof product);
 }
 
+/* At most the remaining bytes of a partial block of associated data. Returns how many. */
+RARE static size_t finish_aad_block(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *aad,
+                                    size_t len, size_t offset)
+{
+    const size_t take = min_size(AESOP_BLOCK_BYTES - offset, len);
+    uint8_t block[AESOP_BLOCK_BYTES] = { 0 };
+
+    memcpy(block + offset, aad, take);
+    hash_more_of_block(d, gcm, block);
+    return take;
+}
+
 int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *aad, size_t len)
 {
     const size_t offset = gcm->aad_bytes % AESOP_BLOCK_BYTES;
@@ -108,13 +126,10 @@ int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const u
         return 0;
     gcm->aad_bytes += len;
     if (offset != 0) {
-        const size_t take = min_size(AESOP_BLOCK_BYTES - offset, len);
-        uint8_t block[AESOP_BLOCK_BYTES] = { 0 };
+        const size_t taken = finish_aad_block(d, gcm, aad, len, offset);
 
-        memcpy(block + offset, aad, take);
-        hash_more_of_block(d, gcm, block);
-        aad += take;
-        len -= take;
+        aad += taken;
+        len -= taken;
     }
     if (len > 0) {
         const struct aesop_kernels *kernels = kernels_for(d, len, GCM_NARROW_BYTES);
@@ -126,8 +141,8 @@ int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const u
 }
 
 /* The keystream that is left of a partial block, on at most its remaining bytes. Returns how many. */
-static size_t finish_block(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in,
-                           size_t len, size_t offset, int enc)
+RARE static size_t finish_block(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in,
+                                size_t len, size_t offset, int enc)
 {
     const size_t take = min_size(AESOP_BLOCK_BYTES - offset, len);
     uint8_t ciphertext[AESOP_BLOCK_BYTES] = { 0 };
