@@ -68,6 +68,7 @@ struct config {
     const char *init, *providers; /* names of sections, or NULL */
     const char *aesop, *standard; /* the same, of aesop's and default's; NULL: not listed */
     int aesop_at, standard_at;    /* their places in the list */
+    int serves;                   /* aesop serves all its ciphers under this file */
 };
 
 /* Without an error in the queue where there is none. */
@@ -248,6 +249,7 @@ static int check_module_file(struct cli_findings *f, const char *path)
     if (size < needed) {
         cli_found_fault(f, "install aesop anew; until then programs crash", "%s: %lld bytes of %lld are there", path,
                         (long long)size, (long long)needed);
+        f->crashes = 1;
         return 0;
     }
     return 1;
@@ -344,6 +346,8 @@ static void check_module(const struct config *c, struct cli_findings *f)
 /* --- preference ------------------------------------------------------------------------------------------------------ */
 
 #define WISH "default_properties = ?provider=aesop"
+#define ADD_WISH \
+    "write \"alg_section = algorithms\" in the section that openssl_conf names, and [algorithms] with \"" WISH "\""
 
 /* Where a query asks for aesop: 2 if it is a wish (with the ?), 1 if a demand, 0 not at all. */
 static int asks_for_aesop(const char *query)
@@ -379,14 +383,12 @@ static void check_preference(const struct config *c, struct cli_findings *f)
     } else if (query != NULL) {
         cli_found_fault(f, "write \"" WISH "\" (and know that aesop never matches fips=yes)",
                         "[%s]: default_properties = %s does not prefer aesop", section, query);
-    } else if (c->standard != NULL && c->aesop_at > c->standard_at) {
+    } else if (c->standard != NULL && c->aesop_at > c->standard_at && !c->serves) {
         /* OpenSSL 3.0 takes the first of two equals in the file. */
-        cli_found_fault(f,
-                        "write \"alg_section = algorithms\" in the section that openssl_conf names, and [algorithms] "
-                        "with \"" WISH "\"",
-                        "[%s]: default stands before aesop, and no default_properties prefer aesop", c->providers);
+        cli_found_fault(f, ADD_WISH, "[%s]: default stands before aesop, and no default_properties prefer aesop",
+                        c->providers);
     } else {
-        cli_found_note(f, "write \"alg_section = algorithms\" there, and [algorithms] with \"" WISH "\"",
+        cli_found_note(f, ADD_WISH,
                        "[%s]: no default_properties: who serves hangs on the release and on the order of providers",
                        c->init);
     }
@@ -408,27 +410,33 @@ static void check_node(const struct config *c, struct cli_findings *f)
 /* --- all of it ------------------------------------------------------------------------------------------------------- */
 
 /* Under the file as it is, in a library context of its own. */
-static void check_outcome(const struct config *c, struct cli_findings *f)
+static void try_file(struct config *c, struct cli_findings *f)
 {
     OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
-    char server[CLI_NAME_BYTES];
 
     ERR_clear_error();
-    if (ctx == NULL)
-        return;
+    if (ctx == NULL || f->crashes)
+        goto done;
     if (!OSSL_LIB_CTX_load_config(ctx, c->path)) {
         const char *text = "", *reason = ERR_reason_error_string(ERR_peek_error_all(NULL, NULL, NULL, &text, NULL));
 
         cli_found_fault(f, "correct what it names; programs may refuse to start", "%s: libcrypto refuses it: %s: %s",
                         c->path, reason != NULL ? reason : "no reason given", text);
-    } else if (cli_aesop_serves_all(ctx)) {
-        cli_found_ok(f, "%s: aesop serves all its ciphers under this file", c->path);
-    } else if (f->faults == 0) {
-        cli_found_fault(f, "write \"" WISH "\"", "%s: AES-128-GCM is served by %s, for no reason that is known here",
-                        c->path, cli_cipher_server(server, ctx, "AES-128-GCM", NULL));
+    } else {
+        c->serves = cli_aesop_serves_all(ctx);
     }
+done:
     OSSL_LIB_CTX_free(ctx);
     ERR_clear_error();
+}
+
+static void tell_outcome(const struct config *c, struct cli_findings *f)
+{
+    if (c->serves)
+        cli_found_ok(f, "%s: aesop serves all its ciphers under this file", c->path);
+    else if (f->faults == 0)
+        cli_found_fault(f, "write \"" WISH "\"",
+                        "%s: another provider than aesop serves, for no reason that is known here", c->path);
 }
 
 void cli_config_check(struct cli_findings *f, const char *path)
@@ -444,8 +452,9 @@ void cli_config_check(struct cli_findings *f, const char *path)
             if (is_activated(&c, f, "aesop", c.aesop))
                 check_module(&c, f);
             check_default(&c, f);
+            try_file(&c, f);
             check_preference(&c, f);
-            check_outcome(&c, f);
+            tell_outcome(&c, f);
         }
     }
     if (c.conf != NULL && c.aesop != NULL)

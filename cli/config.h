@@ -4,8 +4,9 @@
 #define AESOP_CLI_CONFIG_H
 
 struct cli_findings {
-    int quiet;  /* only faults are printed */
-    int faults; /* so far */
+    int quiet;   /* only faults are printed */
+    int faults;  /* so far */
+    int crashes; /* loading the module would end this program too */
 };
 
 /* Print one line each: what is the case, and (fault, note) what to do about it. */

@@ -54,7 +54,7 @@ static void print_table(OSSL_LIB_CTX *system)
     for (const char *const *cipher = cli_served_ciphers; *cipher != NULL; cipher++)
         printf("%-15s%-15s%s\n", *cipher, cli_cipher_server(here, NULL, *cipher, NULL),
                system != NULL ? cli_cipher_server(there, system, *cipher, NULL) : "");
-    printf("%-15s%-15s%s\n\n", "SHA2-256", cli_digest_server(here, NULL, "SHA2-256"),
+    printf("%-15s%-15s%s\n", "SHA2-256", cli_digest_server(here, NULL, "SHA2-256"),
            system != NULL ? cli_digest_server(there, system, "SHA2-256") : "");
 }
 
@@ -63,6 +63,8 @@ static void check_this_program(struct cli_findings *f)
 {
     char server[CLI_NAME_BYTES];
 
+    if (f->crashes)
+        return;
     if (strcmp(cli_digest_server(server, NULL, "SHA2-256"), "nobody") == 0)
         cli_found_fault(f, "see the faults above", "SHA2-256 is not to be had: most programs will fail");
     if (cli_aesop_serves_all(NULL))
@@ -101,14 +103,17 @@ int cli_doctor(const struct cli_options *o)
         if (system_ctx != NULL)
             printf("system's file  %s\n", system);
         print_cpu();
-        print_table(system_ctx);
+        putchar('\n');
     }
+    /* Before anything of this process' own context is used, since that loads the module. */
     if (file[0] == '\0')
         cli_found_fault(&findings, "unset it, or let it name a file",
                         "OPENSSL_CONF is empty: no configuration is read");
     else
         cli_config_check(&findings, file);
     check_this_program(&findings);
+    if (!o->quiet && !findings.crashes)
+        print_table(system_ctx);
     OSSL_LIB_CTX_free(system_ctx);
     OPENSSL_free(file);
     free(system);

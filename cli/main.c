@@ -201,10 +201,8 @@ int main(int argc, char **argv)
 {
     int status;
 
-    if (argc < 2) {
-        print_help(NULL);
-        return CLI_USAGE;
-    }
+    if (argc < 2)
+        return cli_fail(CLI_USAGE, "no command; \"aesop --help\" lists them");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help(NULL);
         status = CLI_OK;

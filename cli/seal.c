@@ -84,17 +84,16 @@ static int read_header(struct cli_header *h, uint8_t encoded[CLI_HEADER_BYTES], 
     return CLI_OK;
 }
 
-static int obtain_key(struct cli_key *key, const struct cli_header *h, const struct cli_options *o, int encrypt)
+/* passphrase: empty where the terminal is to be asked. */
+static int obtain_key(struct cli_key *key, char passphrase[CLI_MAX_PASSPHRASE_BYTES], const struct cli_header *h,
+                      const struct cli_options *o, int encrypt)
 {
-    char passphrase[CLI_MAX_PASSPHRASE_BYTES];
-    int status;
+    int status = CLI_OK;
 
     if (o->key_file == NULL) {
-        status = cli_passphrase_read(passphrase, o->pass, encrypt);
-        if (status == CLI_OK)
-            status = cli_key_derive(key, passphrase, h);
-        OPENSSL_cleanse(passphrase, sizeof passphrase);
-        return status;
+        if (passphrase[0] == '\0')
+            status = cli_passphrase_read(passphrase, NULL, encrypt);
+        return status == CLI_OK ? cli_key_derive(key, passphrase, h) : status;
     }
     status = cli_key_read(key, o->key_file, o->quiet);
     /* Segments have keys derived from a longer one; a message has this one. */
@@ -157,8 +156,8 @@ static int check_format_options(const struct cli_options *o)
     return CLI_OK;
 }
 
-/* Header, associated data and key, in that order: a passphrase is not asked for before the input is known to be ours. */
-static int prepare(struct cli_work *work, struct cli_header *h, struct cli_key *key, uint8_t **aad,
+/* Header, associated data and key, in that order: nobody is asked for a passphrase before the input is known to be ours. */
+static int prepare(struct cli_work *work, struct cli_header *h, struct cli_key *key, char *passphrase, uint8_t **aad,
                    const struct cli_options *o)
 {
     const size_t header_bytes = o->raw ? 0 : CLI_HEADER_BYTES, text = o->aad != NULL ? strlen(o->aad) : 0;
@@ -172,7 +171,7 @@ static int prepare(struct cli_work *work, struct cli_header *h, struct cli_key *
     else if (o->key_file == NULL)
         status = choose_scrypt(h, o);
     if (status == CLI_OK)
-        status = obtain_key(key, h, o, work->encrypt);
+        status = obtain_key(key, passphrase, h, o, work->encrypt);
     if (status != CLI_OK)
         return status;
     if (work->encrypt && !o->raw)
@@ -198,19 +197,23 @@ static int run(const struct cli_options *o, enum job job)
     struct cli_work work = { .encrypt = job == JOB_SEAL,
                              .input = &input,
                              .output = job == JOB_VERIFY ? NULL : &output };
+    char passphrase[CLI_MAX_PASSPHRASE_BYTES] = "";
     uint8_t *aad = NULL;
     int status = header_from_options(&header, o);
 
     if (status == CLI_OK && job != JOB_SEAL)
         status = check_format_options(o);
+    /* On standard input it is what comes first. */
+    if (status == CLI_OK && o->key_file == NULL && o->pass != NULL)
+        status = cli_passphrase_read(passphrase, o->pass, job == JOB_SEAL);
     if (status == CLI_OK)
         status = cli_input_open(&input, o->input);
     if (status != CLI_OK)
-        return status;
+        goto done;
     if (job != JOB_VERIFY)
         status = cli_output_open(&output, o->output, o->force, 0666, job == JOB_SEAL);
     if (status == CLI_OK) {
-        status = prepare(&work, &header, &key, &aad, o);
+        status = prepare(&work, &header, &key, passphrase, &aad, o);
         if (status == CLI_OK)
             status = run_work(&work, o, &header);
         if (job != JOB_VERIFY)
@@ -218,9 +221,11 @@ static int run(const struct cli_options *o, enum job job)
     }
     if (status == CLI_OK && job == JOB_VERIFY && !o->quiet)
         printf("%s: verified\n", input.name);
-    OPENSSL_cleanse(&key, sizeof key);
-    OPENSSL_free(aad);
     cli_input_close(&input);
+done:
+    OPENSSL_cleanse(&key, sizeof key);
+    OPENSSL_cleanse(passphrase, sizeof passphrase);
+    OPENSSL_free(aad);
     return status;
 }
 

@@ -7,6 +7,7 @@ needs_module
 AESOP=$BUILD/bin/aesop
 [ -x "$AESOP" ] || missing "$AESOP is not built"
 mkdir "$WORK/files" && cd "$WORK/files" || exit 1
+ulimit -c 0
 
 # The passphrases here are for tests: little work.
 aesop() { ours "$AESOP" "$@"; }
@@ -19,7 +20,7 @@ says() {
     local name=$1 expected=$2 pattern=$3 status=0
     shift 3
     "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || status=$?
-    if [ $status -eq "$expected" ] && grep -Eq -- "$pattern" "$WORK/err"; then
+    if [ $status -eq "$expected" ] && { [ -z "$pattern" ] || grep -Eq -- "$pattern" "$WORK/err"; }; then
         pass "$name"
     else
         echo "exit status $status, expected $expected and /$pattern/" >>"$WORK/err"
@@ -235,8 +236,8 @@ for ((i = 0; i < small; i++)); do
     cp small flipped && patch flipped $i
     # The kdf's own byte may lead to a question for a passphrase: status 2, no output.
     [ $i -eq 9 ] || refused_at "bit flipped in byte $i" flipped
-    head -c $i small >cut
-    refused_at "cut to $i bytes" cut
+    head -c $i small >shorter
+    refused_at "cut to $i bytes" shorter
 done
 { cat small; printf x; } >longer
 refused_at "a byte appended" longer
@@ -249,9 +250,9 @@ refused_at "a segment dropped" dropped
 refused_at "a segment repeated" repeated
 equal "every flip, cut, swap and addition of a small file is refused" "" "$(cat refusals)"
 says "where: a flip" 1 "segment 2 \(from byte 292\)" eval 'cp small flipped && patch flipped 300 && aesop open -k key -a who flipped'
-says "where: a cut" 1 "segment 1 .*rest of it is missing \(at byte 292\)" eval 'head -c 292 small >cut && aesop open -k key -a who cut'
-says "where: a cut in a segment" 1 "segment 1 " eval 'head -c 250 small >cut && aesop open -k key -a who cut'
-says "where: a cut in the header" 1 "ends at byte 20" eval 'head -c 20 small >cut && aesop open -k key cut'
+says "where: a cut" 1 "segment 1 .*rest of it is missing \(at byte 292\)" eval 'head -c 292 small >shorter && aesop open -k key -a who shorter'
+says "where: a cut in a segment" 1 "segment 1 " eval 'head -c 250 small >shorter && aesop open -k key -a who shorter'
+says "where: a cut in the header" 1 "ends at byte 20" eval 'head -c 20 small >shorter && aesop open -k key shorter'
 says "where: an addition" 1 "byte" aesop open -k key -a who longer
 
 # With threads: the first fault of the file is reported, and nothing is left.
@@ -264,8 +265,8 @@ for at in 4999000 2500000 1310800 100; do
         aesop open -k key -j 4 -o there/out flipped
 done
 for cut in $((36 + 65536 * 40)) $((36 + 65536 * 40 + 5)) $((36 + 65536 * 40 + 30000)); do
-    head -c $cut threaded >cut
-    says "cut to $cut bytes" 1 "segment (39|40) .*byte" aesop open -k key -j 2 -o there/out cut
+    head -c $cut threaded >shorter
+    says "cut to $cut bytes" 1 "segment (39|40) .*byte" aesop open -k key -j 2 -o there/out shorter
 done
 only "a refused file leaves nothing"
 
@@ -344,7 +345,7 @@ interrupted() {
 sys.exit(struct.unpack("i", fcntl.ioctl(5, termios.FIONREAD, b"\0" * 4))[0])'
     kill -s "$signal" $pid
     exec 5>&-
-    wait $pid || status=$?
+    wait $pid 2>/dev/null || status=$?
     equal "$name: SIG$signal ends it" $((128 + $(kill -l "$signal"))) $status
 }
 for signal in INT TERM HUP; do
@@ -387,7 +388,7 @@ says "-v: default serves" 0 "AES-256-GCM is served by the provider default;" the
 says "-v: ChaCha20-Poly1305 is default's" 0 "served by the provider default" aesop seal -vk key -c chacha20-poly1305 -o /dev/null text
 check "default opens what aesop sealed" eval 'theirs "$AESOP" open -k key threaded | cmp - large'
 check "aesop opens what default sealed" eval 'theirs "$AESOP" seal -k key large | aesop open -k key | cmp - large'
-says "no command" 2 "" aesop
+says "no command" 2 "no command" aesop
 says "an unknown command" 2 "encrypt is not a command" aesop encrypt
 says "an unknown option" 2 "--lock is not an option" aesop seal --lock
 says "an option of another command" 2 "not an option" aesop open --work-factor 12 small
