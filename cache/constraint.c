@@ -564,3 +564,11 @@ int aesop_constraints_have_days(const struct aesop_constraints *c)
 {
     return c->day_count > 0;
 }
+
+int aesop_constraints_have_usages(const struct aesop_constraints *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->entries[i].usage != 0)
+            return 1;
+    return 0;
+}

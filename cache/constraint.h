@@ -69,5 +69,7 @@ const char *aesop_constraints_forbid(const struct aesop_constraints *constraints
  */
 unsigned aesop_constraints_era(const struct aesop_constraints *constraints, int64_t when);
 int aesop_constraints_have_days(const struct aesop_constraints *constraints);
+/* Whether any entry holds for some uses only. */
+int aesop_constraints_have_usages(const struct aesop_constraints *constraints);
 
 #endif

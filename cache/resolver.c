@@ -353,6 +353,8 @@ int AESOP_RESOLVER_set_constraints(AESOP_RESOLVER *r, const char *list)
         return 0;
     }
     policy->has_days = aesop_constraints_have_days(policy->constraints);
+    policy->has_usages = aesop_constraints_have_usages(policy->constraints);
+    policy->codes = calloc(AESOP_POLICY_CODES, sizeof *policy->codes);
     pthread_mutex_lock(&r->lock);
     policy->earlier = atomic_load_explicit(&r->policy, memory_order_relaxed);
     policy->stamp = policy->earlier != NULL ? policy->earlier->stamp + 1 : 1;
@@ -386,19 +388,14 @@ AESOP_INLINE const char *decide(AESOP_RESOLVER *r, unsigned usage, const char *a
                                 unsigned tag_bits, time_t when)
 {
     const struct aesop_policy *policy = atomic_load_explicit(&r->policy, memory_order_acquire);
-    struct aesop_constraint_question question = { algorithm, usage, key_bits, tag_bits, when };
-    unsigned era = 0;
-    uint64_t value;
     struct aesop_key key;
+    uint64_t value;
 
     if (policy == NULL)
         return NULL;
     /* A day of the list that comes makes new questions of the old ones. */
-    if (policy->has_days) {
-        if (when == 0)
-            question.when = time(NULL);
-        era = aesop_constraints_era(policy->constraints, question.when);
-    }
+    const unsigned era = aesop_policy_era(policy, &when);
+    const struct aesop_constraint_question question = { algorithm, usage, key_bits, tag_bits, when };
     aesop_key_start(&key, usage & 0xff);
     aesop_key_add_number(&key, key_number(key_bits, tag_bits, era));
     if (!aesop_key_add_text(&key, algorithm, strlen(algorithm), 1))
@@ -488,6 +485,7 @@ void AESOP_RESOLVER_free(AESOP_RESOLVER *r)
     for (policy = atomic_load(&r->policy); policy != NULL; policy = earlier) {
         earlier = policy->earlier;
         aesop_constraints_free(policy->constraints);
+        free(policy->codes);
         free(policy);
     }
     aesop_table_free(r->answers);

@@ -27,8 +27,22 @@ struct aesop_policy {
     struct aesop_policy *earlier;
     struct aesop_constraints *constraints;
     uint64_t stamp; /* of the decisions made under it */
-    int has_days;
+    int has_days, has_usages;
+    _Atomic uint64_t *codes; /* decisions about code points of TLS, tls_policy.c's; NULL where there was no memory */
 };
+
+/* How many days of the list have come by then: decisions made in one era hold as long as it lasts. 0: now. */
+static inline unsigned aesop_policy_era(const struct aesop_policy *policy, time_t *when)
+{
+    if (!policy->has_days)
+        return 0;
+    if (*when == 0)
+        *when = time(NULL);
+    return aesop_constraints_era(policy->constraints, *when);
+}
+
+/* A power of two: a handshake asks about some seventy suites, groups and signature algorithms, each several times. */
+#define AESOP_POLICY_CODES 512
 
 struct aesop_resolver_st {
     /* Read by every call, written seldom. */

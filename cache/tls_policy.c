@@ -106,6 +106,7 @@ static const char *name_of(const struct number_name *table, size_t count, unsign
 
 struct handshake {
     AESOP_RESOLVER *resolver;
+    const struct aesop_policy *policy;
     const SSL *ssl; /* NULL while an SSL_CTX is being set up */
     unsigned usage;
 };
@@ -124,16 +125,14 @@ static int permits_suite(const struct handshake *h, const SSL_CIPHER *suite)
 }
 
 /* By its own name (X25519), and by the size of keys of its kind (EC keySize < 256). */
-static int permits_group(const struct handshake *h, const unsigned char *code, int nid)
+static int permits_group(const struct handshake *h, unsigned code, int nid)
 {
-    const unsigned number = code == NULL ? 0 : (unsigned)code[0] << 8 | code[1];
-
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
-        if (groups[i].id == number)
+        if (groups[i].id == code)
             return permits(h, groups[i].name, 0, 0) && permits(h, groups[i].key, groups[i].key_bits, 0);
     /* One of a provider's own; its name can be had from a connection only. */
-    if (h->ssl != NULL && code != NULL)
-        return permits(h, SSL_group_to_name((SSL *)h->ssl, (int)number), 0, 0);
+    if (h->ssl != NULL)
+        return permits(h, SSL_group_to_name((SSL *)h->ssl, (int)code), 0, 0);
     return nid == NID_undef || permits(h, OBJ_nid2sn(nid), 0, 0);
 }
 
@@ -160,7 +159,7 @@ static int permits_signature(const struct handshake *h, X509 *certificate)
 /* For a certificate the use is that of the end that presents it: the peer of a server is a client. */
 static struct handshake certificate_use(const struct handshake *h, int of_peer)
 {
-    struct handshake use = { h->resolver, h->ssl, AESOP_USAGE_CERTIFICATE_SIGNATURE };
+    struct handshake use = { h->resolver, h->policy, h->ssl, AESOP_USAGE_CERTIFICATE_SIGNATURE };
 
     if (h->ssl != NULL)
         use.usage |= SSL_is_server(h->ssl) != of_peer ? AESOP_USAGE_TLS_SERVER : AESOP_USAGE_TLS_CLIENT;
@@ -209,21 +208,78 @@ static int permits_version(const struct handshake *h, int version)
     return permits(h, NAME_OF(versions, (unsigned)version), 0, 0);
 }
 
+static int permits_signature_algorithm(const struct handshake *h, unsigned code)
+{
+    return permits(h, NAME_OF(signature_algorithms, code), 0, 0);
+}
+
+/* ---- decisions about code points ----
+ *
+ * A handshake puts dozens of questions about code points, and as a rule the answer is in one word: code, subject, use and era,
+ * and in the lowest bits what was decided. It is compared and replaced as a whole, so that readers need nothing else.
+ */
+
+enum subject { SUITE, GROUP, SIGNATURE_ALGORITHM };
+enum { KNOWN = 1, PERMITTED = 2, DECISION_BITS = 2 };
+
+static uint64_t code_word(const struct handshake *h, enum subject subject, unsigned code)
+{
+    time_t now = 0;
+    const uint64_t era = aesop_policy_era(h->policy, &now);
+
+    return (((era << 8 | h->usage) << 8 | (unsigned)subject) << 16 | code) << DECISION_BITS;
+}
+
+static _Atomic uint64_t *code_place(const struct handshake *h, uint64_t word)
+{
+    return &h->policy->codes[(word * UINT64_C(0x9e3779b97f4a7c15) >> 32) % AESOP_POLICY_CODES];
+}
+
+static __attribute__((noinline)) int decide_code(const struct handshake *h, enum subject subject, unsigned code,
+                                                 uint64_t word, int nid, void *other)
+{
+    const int permitted = subject == SUITE   ? permits_suite(h, other)
+                          : subject == GROUP ? permits_group(h, code, nid)
+                                             : permits_signature_algorithm(h, code);
+
+    if (h->policy->codes != NULL)
+        atomic_store_explicit(code_place(h, word), word | KNOWN | (permitted ? PERMITTED : 0), memory_order_relaxed);
+    return permitted;
+}
+
+static int permits_code(const struct handshake *h, enum subject subject, unsigned code, int nid, void *other)
+{
+    const uint64_t word = code_word(h, subject, code);
+
+    if (h->policy->codes != NULL) {
+        const uint64_t decision = atomic_load_explicit(code_place(h, word), memory_order_relaxed);
+
+        if ((decision & ~(uint64_t)PERMITTED) == (word | KNOWN))
+            return (decision & PERMITTED) != 0;
+    }
+    return decide_code(h, subject, code, word, nid, other);
+}
+
+static unsigned code_of(const void *other)
+{
+    const unsigned char *bytes = other;
+
+    return (unsigned)bytes[0] << 8 | bytes[1];
+}
+
 static int permits_operation(struct handshake *h, int operation, int nid, void *other)
 {
-    const unsigned char *code = other;
-
     switch (operation & (int)SSL_SECOP_OTHER_TYPE) {
     case SSL_SECOP_OTHER_CIPHER:
-        return permits_suite(h, other);
+        return permits_code(h, SUITE, SSL_CIPHER_get_protocol_id(other), nid, other);
     case SSL_SECOP_OTHER_CURVE:
-        return permits_group(h, other, nid);
+        return permits_code(h, GROUP, code_of(other), nid, other);
     case SSL_SECOP_OTHER_PKEY:
         return permits_key(h, other);
     case SSL_SECOP_OTHER_SIGALG:
         h->usage |= AESOP_USAGE_HANDSHAKE_SIGNATURE;
         /* Without a code OpenSSL asks which kinds of key make sense at all. */
-        return (code == NULL || permits(h, NAME_OF(signature_algorithms, (unsigned)code[0] << 8 | code[1]), 0, 0)) &&
+        return (other == NULL || permits_code(h, SIGNATURE_ALGORITHM, code_of(other), nid, other)) &&
                (operation != SSL_SECOP_SIGALG_CHECK || permits_peer(h));
     case SSL_SECOP_OTHER_CERT:
         return permits_certificate(h, operation, other);
@@ -254,13 +310,16 @@ static aesop_security_fn *level_check(AESOP_RESOLVER *r)
 int AESOP_RESOLVER_security_callback(const SSL *ssl, const SSL_CTX *ctx, int operation, int bits, int nid, void *other,
                                      void *resolver)
 {
-    struct handshake h = { resolver, ssl, 0 };
-    aesop_security_fn *check = level_check(h.resolver);
+    AESOP_RESOLVER *r = resolver;
+    struct handshake h = { r, atomic_load_explicit(&r->policy, memory_order_acquire), ssl, 0 };
+    aesop_security_fn *check = level_check(r);
 
     /* Without OpenSSL's check nothing is permitted, rather than more than it would permit. */
     if (check == NULL || !check(ssl, ctx, operation, bits, nid, other, NULL))
         return 0;
-    if (ssl != NULL)
+    if (h.policy == NULL)
+        return 1;
+    if (ssl != NULL && h.policy->has_usages)
         h.usage = SSL_is_server(ssl) ? AESOP_USAGE_TLS_SERVER : AESOP_USAGE_TLS_CLIENT;
     return permits_operation(&h, operation, nid, other);
 }

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What do constraints cost a TLS handshake, evaluated each time and from memory, with plenty of memory and with hardly any? What
+ * does libaesop-fetch.so do for handshakes?
+ *
+ * Client and server share a thread and shake hands through memory. Each row is measured by a process of its own, in which
+ * the policies take turns: one thread by its CPU time, several by the clock on the wall. Handshakes per second without
+ * constraints, and the ratios to that (above 1 is faster).
+ *
+ * Options: --version 1.2,1.3 --key ecdsa,rsa --session full,resumed --context kept,anew (SSL_CTX per handshake)
+ * --threads 1,2 --tables policy,memory,preload --preload FILE --repeats N (of processes compared) --csv FILE --seconds S
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <openssl/err.h>
+
+#include "aesop/resolver.h"
+#include "bench/bench.h"
+#include "bench/evaluating_policy.h"
+#include "tls_pair.h"
+
+enum { POLICIES = 3, THREADS_MAX = 16, ROUNDS_MAX = 201, CAPACITY_SMALL = 16 };
+
+#define CONSTRAINTS \
+    "SSLv3, TLSv1, TLSv1.1, DTLSv1.0, RC4, DES, MD5withRSA, DH keySize < 1024, EC keySize < 224, 3DES_EDE_CBC, anon, " \
+    "NULL, ECDH, TLS_RSA_*"
+
+/* ---- one handshake ---- */
+
+struct scene {
+    const struct tls_settings *settings;
+    const struct tls_identity *identity;
+    OSSL_LIB_CTX *libctx;
+    AESOP_RESOLVER *resolver; /* NULL: no constraints */
+    int (*callback)(const SSL *, const SSL_CTX *, int, int, int, void *, void *);
+    int resumed, anew;
+    SSL_CTX *client, *server;
+    SSL_SESSION *session;
+};
+
+static SSL_CTX *context(const struct scene *s, const struct tls_identity *identity)
+{
+    SSL_CTX *ctx = tls_context(s->libctx, s->settings, identity);
+
+    bench_check(ctx != NULL, "context");
+    if (s->resolver != NULL) {
+        SSL_CTX_set_security_callback(ctx, s->callback);
+        SSL_CTX_set0_security_ex_data(ctx, s->resolver);
+    }
+    return ctx;
+}
+
+static void shake_hands(const struct scene *s, SSL_SESSION **session)
+{
+    SSL_CTX *client = s->anew ? context(s, NULL) : s->client, *server = s->anew ? context(s, s->identity) : s->server;
+    /* A session ends with a connection that is not closed by an alert: each gets a copy. */
+    SSL_SESSION *copy = s->session != NULL ? SSL_SESSION_dup(s->session) : NULL;
+    struct tls_pair pair;
+
+    bench_check(tls_pair_open(&pair, client, server, copy), "handshake");
+    bench_check(SSL_session_reused(pair.client) == (s->session != NULL), "resumption");
+    if (session != NULL)
+        *session = SSL_SESSION_dup(SSL_get_session(pair.client));
+    tls_pair_close(&pair);
+    SSL_SESSION_free(copy);
+    if (s->anew) {
+        SSL_CTX_free(client);
+        SSL_CTX_free(server);
+    }
+}
+
+static void run_handshakes(void *arg, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        shake_hands(arg, NULL);
+}
+
+static void prepare(struct scene *s)
+{
+    s->client = context(s, NULL);
+    s->server = context(s, s->identity);
+    if (s->resumed)
+        shake_hands(s, &s->session);
+}
+
+/* ---- a process that measures one row ---- */
+
+static struct tls_identity make_identity(OSSL_LIB_CTX *libctx, const char *key)
+{
+    EVP_PKEY *pkey = strcmp(key, "rsa") == 0 ? EVP_PKEY_Q_keygen(libctx, NULL, "RSA", (size_t)2048)
+                                             : EVP_PKEY_Q_keygen(libctx, NULL, "EC", "P-256");
+    struct tls_identity identity;
+
+    bench_check(pkey != NULL && tls_identity_make_with(&identity, libctx, pkey), "certificate");
+    EVP_PKEY_free(pkey);
+    return identity;
+}
+
+struct thread {
+    struct scene *scene;
+    double seconds;
+    unsigned long count;
+    double begin, end;
+};
+
+static void *shake_for_a_while(void *arg)
+{
+    struct thread *t = arg;
+
+    t->begin = bench_now();
+    do {
+        run_handshakes(t->scene, 1);
+        t->count++;
+        t->end = bench_now();
+    } while (t->end - t->begin < t->seconds);
+    OPENSSL_thread_stop();
+    return NULL;
+}
+
+/* Handshakes per second of all threads together. */
+static double rate_of_threads(struct scene *scene, unsigned threads, double seconds)
+{
+    struct thread all[THREADS_MAX];
+    pthread_t ids[THREADS_MAX];
+    double rate = 0;
+
+    for (unsigned i = 0; i < threads; i++) {
+        all[i] = (struct thread){ .scene = scene, .seconds = seconds };
+        bench_check(pthread_create(&ids[i], NULL, shake_for_a_while, &all[i]) == 0, "pthread_create");
+    }
+    for (unsigned i = 0; i < threads; i++) {
+        pthread_join(ids[i], NULL);
+        rate += (double)all[i].count / (all[i].end - all[i].begin);
+    }
+    return rate;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double values[], size_t count)
+{
+    qsort(values, count, sizeof values[0], compare_doubles);
+    return values[count / 2];
+}
+
+static void measure_threads(struct scene scenes[], size_t count, unsigned threads)
+{
+    static double rates[POLICIES][ROUNDS_MAX], ratios[POLICIES][ROUNDS_MAX];
+    size_t rounds = 0;
+
+    for (const double end = bench_now() + bench_seconds(); rounds < ROUNDS_MAX && (rounds < 5 || bench_now() < end);
+         rounds++)
+        for (size_t i = 0; i < count; i++) {
+            rates[i][rounds] = rate_of_threads(&scenes[i], threads, 0.02);
+            ratios[i][rounds] = rates[i][rounds] / rates[0][rounds];
+        }
+    printf("row %.1f", median(rates[0], rounds));
+    for (size_t i = 1; i < count; i++)
+        printf(" %.4f", median(ratios[i], rounds));
+    printf("\n");
+}
+
+static void measure_thread(struct scene scenes[], size_t count)
+{
+    struct bench_subject subjects[POLICIES];
+
+    for (size_t i = 0; i < count; i++)
+        subjects[i] = (struct bench_subject){ .name = "", .run = run_handshakes, .arg = &scenes[i] };
+    bench_measure(subjects, count, bench_seconds());
+    printf("row %.1f", 1e9 / subjects[0].median);
+    for (size_t i = 1; i < count; i++)
+        printf(" %.4f", subjects[i].ratio);
+    printf("\n");
+}
+
+static int measure_row(void)
+{
+    const int tls13 = strcmp(bench_option("version", ""), "1.3") == 0;
+    const int rsa = strcmp(bench_option("key", ""), "rsa") == 0;
+    const unsigned threads = (unsigned)atoi(bench_option("threads", "1"));
+    const rlim_t limit = strtoul(bench_option("limit", "0"), NULL, 10);
+    const size_t policies = strtoul(bench_option("policies", "3"), NULL, 10);
+    const struct tls_suite suite = { .name = tls13 ? "TLS_AES_128_GCM_SHA256"
+                                             : rsa ? "ECDHE-RSA-AES128-GCM-SHA256"
+                                                   : "ECDHE-ECDSA-AES128-GCM-SHA256" };
+    const struct tls_settings settings = { .version = tls13 ? TLS1_3_VERSION : TLS1_2_VERSION,
+                                           .suite = &suite,
+                                           .etm = 1 };
+    struct scene scenes[POLICIES];
+
+    bench_check(threads >= 1 && threads <= THREADS_MAX && policies >= 1 && policies <= POLICIES, "an option's value");
+    if (limit != 0)
+        bench_check(setrlimit(RLIMIT_AS, &(struct rlimit){ limit, limit }) == 0, "setrlimit");
+    OSSL_LIB_CTX *libctx = bench_ctx_default();
+    struct tls_identity identity = make_identity(libctx, rsa ? "rsa" : "ecdsa");
+    for (size_t i = 0; i < policies; i++) {
+        scenes[i] = (struct scene){
+            .settings = &settings,
+            .identity = &identity,
+            .libctx = libctx,
+            .callback = i == 1 ? evaluating_security_callback : AESOP_RESOLVER_security_callback,
+            .resumed = strcmp(bench_option("session", ""), "resumed") == 0,
+            .anew = strcmp(bench_option("context", ""), "anew") == 0,
+        };
+        if (i > 0) {
+            scenes[i].resolver = AESOP_RESOLVER_new(libctx, strtoul(bench_option("capacity", "0"), NULL, 10), 0, 0);
+            bench_check(scenes[i].resolver != NULL && AESOP_RESOLVER_set_constraints(scenes[i].resolver, CONSTRAINTS),
+                        "constraints");
+            if (i == 1)
+                evaluating_prepare(scenes[i].resolver);
+        }
+        prepare(&scenes[i]);
+        run_handshakes(&scenes[i], 3);
+    }
+    if (threads > 1)
+        measure_threads(scenes, policies, threads);
+    else
+        measure_thread(scenes, policies);
+    return 0;
+}
+
+/* ---- the process that asks for rows ---- */
+
+struct row {
+    const char *version, *key, *session, *context, *threads;
+    size_t policies, capacity, limit;
+    const char *preload; /* NULL: without */
+    double seconds;
+};
+
+/* Fills rate (handshakes per second, then ratios to that). Returns 0 where the process failed. */
+static int ask(double rate[POLICIES], const struct row *r)
+{
+    char command[2 * PATH_MAX], self[PATH_MAX], line[256];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    int found = 0;
+
+    bench_check(n > 0, "readlink");
+    self[n] = '\0';
+    snprintf(command, sizeof command,
+             "%s%s '%s' --row 1 --version %s --key %s --session %s --context %s --threads %s --policies %zu "
+             "--capacity %zu --limit %zu --seconds %g 2>/dev/null",
+             r->preload != NULL ? "LD_PRELOAD=" : "", r->preload != NULL ? r->preload : "", self, r->version, r->key,
+             r->session, r->context, r->threads, r->policies, r->capacity, r->limit, r->seconds);
+    FILE *answer = popen(command, "r");
+    bench_check(answer != NULL, "popen");
+    while (fgets(line, sizeof line, answer) != NULL)
+        if (sscanf(line, "row %lf %lf %lf", &rate[0], &rate[1], &rate[2]) == (int)r->policies)
+            found = 1;
+    return pclose(answer) == 0 && found;
+}
+
+/* The n-th combination of what the options list, NULL after the last. */
+static const struct row *combination(size_t n)
+{
+    static struct row row;
+    struct bench_list lists[] = { bench_option_list("session", "full,resumed"), bench_option_list("key", "ecdsa,rsa"),
+                                  bench_option_list("version", "1.2,1.3"), bench_option_list("context", "kept,anew"),
+                                  bench_option_list("threads", "1,2") };
+    const char **const values[] = { &row.session, &row.key, &row.version, &row.context, &row.threads };
+
+    row = (struct row){ .policies = POLICIES, .seconds = bench_seconds() };
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        *values[i] = lists[i].items[n % lists[i].count];
+        n /= lists[i].count;
+    }
+    return n == 0 ? &row : NULL;
+}
+
+static void print_policies(void)
+{
+    const struct row *r;
+    double rate[POLICIES];
+
+    bench_row("version\tkey\tsession\tcontext\tthreads\tnone\tevaluated\tcached");
+    for (size_t n = 0; (r = combination(n)) != NULL; n++) {
+        if (ask(rate, r))
+            bench_row("%s\t%s\t%s\t%s\t%s\t%.0f\t%.3f\t%.3f", r->version, r->key, r->session, r->context, r->threads,
+                      rate[0], rate[1], rate[2]);
+        else
+            bench_row("%s\t%s\t%s\t%s\t%s\tfailed", r->version, r->key, r->session, r->context, r->threads);
+    }
+}
+
+/* With and without in turn; the best of each, for what disturbs only makes slower. */
+static void print_preload(const char *library, unsigned repeats)
+{
+    const struct row *r;
+
+    bench_row("version\tkey\tsession\tcontext\tthreads\tstock\tpreload\tratio");
+    for (size_t n = 0; (r = combination(n)) != NULL; n++) {
+        struct row row = *r;
+        double best[2] = { 0, 0 }, rate[POLICIES];
+
+        row.policies = 1;
+        row.seconds /= 2;
+        for (unsigned i = 0; i < 2 * repeats; i++) {
+            row.preload = i % 2 == 1 ? library : NULL;
+            if (ask(rate, &row) && rate[0] > best[i % 2])
+                best[i % 2] = rate[0];
+        }
+        bench_row("%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.3f", r->version, r->key, r->session, r->context, r->threads,
+                  best[0], best[1], best[1] / best[0]);
+    }
+}
+
+enum { MEMORY_STEP = 64 * 1024 };
+
+/* The least RLIMIT_AS, in steps, under which handshakes without constraints work. */
+static size_t least_memory(struct row row)
+{
+    size_t fails = 0, works = (size_t)256 * 1024 * 1024;
+    double rate[POLICIES];
+
+    row.policies = 1;
+    row.seconds = 0;
+    while (works - fails > MEMORY_STEP) {
+        row.limit = (fails + works) / 2 / MEMORY_STEP * MEMORY_STEP;
+        if (ask(rate, &row))
+            works = row.limit;
+        else
+            fails = row.limit;
+    }
+    return works;
+}
+
+/* Resumption x version x memory, one thread and the first key, with no more than a few decisions remembered. */
+static void print_memory(void)
+{
+    static const struct {
+        const char *name;
+        double factor; /* of the least that works, 0: no limit */
+    } limits[] = { { "least", 1 }, { "1.25 x", 1.25 }, { "2 x", 2 }, { "no limit", 0 } };
+    const struct row *r;
+    const char *key = combination(0)->key, *threads = combination(0)->threads;
+
+    bench_row("session\tversion\tcontext\tmemory\tMiB\tnone\tevaluated\tcached");
+    for (size_t n = 0; (r = combination(n)) != NULL; n++) {
+        if (strcmp(r->key, key) != 0 || strcmp(r->threads, threads) != 0)
+            continue;
+        const size_t least = least_memory(*r);
+
+        for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+            struct row row = *combination(n);
+            double rate[POLICIES];
+
+            row.capacity = CAPACITY_SMALL;
+            row.limit = (size_t)(limits[i].factor * (double)least);
+            if (ask(rate, &row))
+                bench_row("%s\t%s\t%s\t%s\t%.1f\t%.0f\t%.3f\t%.3f", row.session, row.version, row.context,
+                          limits[i].name, (double)row.limit / 1048576, rate[0], rate[1], rate[2]);
+            else
+                bench_row("%s\t%s\t%s\t%s\t%.1f\tfailed", row.session, row.version, row.context, limits[i].name,
+                          (double)row.limit / 1048576);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    bench_init(argc, argv, "TLS handshakes: constraints, memory, preloaded fetches");
+    if (strcmp(bench_option("row", "0"), "1") == 0)
+        return measure_row();
+    const struct bench_list tables = bench_option_list("tables", "policy,memory,preload");
+    for (size_t i = 0; i < tables.count; i++) {
+        if (strcmp(tables.items[i], "policy") == 0)
+            print_policies();
+        else if (strcmp(tables.items[i], "memory") == 0)
+            print_memory();
+        else
+            print_preload(bench_option("preload", AESOP_FETCH_LIBRARY), (unsigned)atoi(bench_option("repeats", "3")));
+    }
+    return 0;
+}
