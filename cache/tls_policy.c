@@ -197,29 +197,13 @@ static int permits_peer(const struct handshake *h)
     return 1;
 }
 
-/*
- * Before it knows what the peer offers, libssl asks about the highest version it has, TLS 1.3, even where that is not enabled; the
- * question is put again when versions are chosen.
- */
-static int permits_version(const struct handshake *h, int version)
-{
-    if (version == TLS1_3_VERSION && h->ssl != NULL && SSL_in_before(h->ssl))
-        return 1;
-    return permits(h, NAME_OF(versions, (unsigned)version), 0, 0);
-}
-
-static int permits_signature_algorithm(const struct handshake *h, unsigned code)
-{
-    return permits(h, NAME_OF(signature_algorithms, code), 0, 0);
-}
-
 /* ---- decisions about code points ----
  *
  * A handshake puts dozens of questions about code points, and as a rule the answer is in one word: code, subject, use and era,
  * and in the lowest bits what was decided. It is compared and replaced as a whole, so that readers need nothing else.
  */
 
-enum subject { SUITE, GROUP, SIGNATURE_ALGORITHM };
+enum subject { SUITE, GROUP, SIGNATURE_ALGORITHM, VERSION };
 enum { KNOWN = 1, PERMITTED = 2, DECISION_BITS = 2 };
 
 static uint64_t code_word(const struct handshake *h, enum subject subject, unsigned code)
@@ -238,9 +222,10 @@ static _Atomic uint64_t *code_place(const struct handshake *h, uint64_t word)
 static __attribute__((noinline)) int decide_code(const struct handshake *h, enum subject subject, unsigned code,
                                                  uint64_t word, int nid, void *other)
 {
-    const int permitted = subject == SUITE   ? permits_suite(h, other)
-                          : subject == GROUP ? permits_group(h, code, nid)
-                                             : permits_signature_algorithm(h, code);
+    const int permitted = subject == SUITE                 ? permits_suite(h, other)
+                          : subject == GROUP               ? permits_group(h, code, nid)
+                          : subject == SIGNATURE_ALGORITHM ? permits(h, NAME_OF(signature_algorithms, code), 0, 0)
+                                                           : permits(h, NAME_OF(versions, code), 0, 0);
 
     if (h->policy->codes != NULL)
         atomic_store_explicit(code_place(h, word), word | KNOWN | (permitted ? PERMITTED : 0), memory_order_relaxed);
@@ -258,6 +243,17 @@ static int permits_code(const struct handshake *h, enum subject subject, unsigne
             return (decision & PERMITTED) != 0;
     }
     return decide_code(h, subject, code, word, nid, other);
+}
+
+/*
+ * Before it knows what the peer offers, libssl asks about the highest version it has, TLS 1.3, even where that is not enabled; the
+ * question is put again when versions are chosen.
+ */
+static int permits_version(const struct handshake *h, int version)
+{
+    if (version == TLS1_3_VERSION && h->ssl != NULL && SSL_in_before(h->ssl))
+        return 1;
+    return permits_code(h, VERSION, (unsigned)version & 0xffff, NID_undef, NULL);
 }
 
 static unsigned code_of(const void *other)
