@@ -105,6 +105,11 @@ void bench_measure(struct bench_subject subjects[], size_t count, double seconds
     }
 }
 
+double bench_spread(const struct bench_subject *measured)
+{
+    return 100 * (measured->quartile3 - measured->quartile1) / measured->median;
+}
+
 /* Cycles per ns at this moment: a multiplication takes three on every CPU that has AES instructions. */
 static double measured_ghz(void)
 {

@@ -37,6 +37,8 @@ double bench_median(double values[], size_t count);
 
 /* Measures the subjects for about `seconds` in all. */
 void bench_measure(struct bench_subject subjects[], size_t count, double seconds);
+/* The distance of the quartiles in percent of the median. */
+double bench_spread(const struct bench_subject *measured);
 
 /*
  * Names the machine and the versions, and takes the command line: --seconds S (per row), --csv FILE, and other options

@@ -5,8 +5,9 @@
  * A message is what a protocol does with a kept key: IV-only init, 13 bytes of associated data, the data, the tag
  * (GCM); IV and data (CBC, padding off).
  *
- * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --size 16,... --kernel auto,aesni,... --place apart|same
- * (out and in), --init iv|key|cipher (what is set anew for each message), --offset BYTES (of out in its page).
+ * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --size 16,... --kernel auto,aesni,...
+ * --place apart|same (out and in), --init iv|key|cipher (what is set anew for each message), --offset BYTES (of out in
+ * its page).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -123,7 +124,7 @@ static void row(const struct setting *s, size_t size)
               s->encrypting ? "encrypt" : "decrypt", s->kernel, size, (double)size * 1e3 / stock->median,
               (double)size * 1e3 / ours->median, ours->ratio, s->ceiling * 1e3,
               100 * (double)size / ours->median / s->ceiling, stock->median, ours->median,
-              count > NOBODY ? subjects[NOBODY].median : NAN, 100 * (ours->quartile3 - ours->quartile1) / ours->median);
+              count > NOBODY ? subjects[NOBODY].median : NAN, bench_spread(ours));
     for (size_t i = 0; i < count; i++)
         message_close(&messages[i]);
     free(in);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How fast are the kernels alone, without EVP, and how near to what the CPU can do? libipsec-mb, where there is one, does
- * the same messages beside them.
+ * How fast are the kernels alone, without EVP, and how near to what the CPU can do? libipsec-mb, where there is one,
+ * does the same messages beside them.
  *
  * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --size 16,...
  */
@@ -59,7 +59,7 @@ static void row(const char *cipher, int encrypting, size_t size)
         gb[k] = (double)size / s->median;
         share[k] = 100 * gb[k] / lanes[k].ceiling;
         ceiling = fmax(ceiling, lanes[k].ceiling);
-        spread = fmax(spread, 100 * (s->quartile3 - s->quartile1) / s->median);
+        spread = fmax(spread, bench_spread(s));
         s++;
     }
     if (reference != NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How fast is one large payload, in one call and in chunks? From some chunk size on the curve must be flat. memcpy of the
- * same buffers, in the same run, shows what memory allows.
+ * How fast is one large payload, in one call and in chunks? From some chunk size on the curve must be flat. memcpy of
+ * the same buffers, in the same run, shows what memory allows.
  *
  * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --size 30000000 --chunk 512,... (0: one call)
  */
@@ -90,7 +90,7 @@ static void row(const char *cipher, struct payload *stock, struct payload *ours,
     bench_row("%s\t%s\t%s\t%.1f\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.1f", cipher,
               ours->encrypting ? "encrypt" : "decrypt", name, 1e9 / subjects[0].median, 1e9 / subjects[1].median,
               subjects[1].ratio, size / subjects[0].median, gb, 100 * gb / ceiling, size / subjects[2].median,
-              100 * (subjects[1].quartile3 - subjects[1].quartile1) / subjects[1].median);
+              bench_spread(&subjects[1]));
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much faster are TLS records? A client writes records, a server in the same thread reads them, through memory: what
- * one core encrypts, authenticates, decrypts and verifies, with all that libssl does around it. No kernel TLS.
+ * How much faster are TLS records? A client writes records, a server in the same thread reads them, through memory:
+ * what one core encrypts, authenticates, decrypts and verifies, with all that libssl does around it. No kernel TLS.
  *
  * Options: --size 1400,16384 (bytes in a record)
  */
@@ -70,7 +70,7 @@ static void row(const struct tls_settings *settings, struct connection connectio
     bench_row("%s\t%s\t%s\t%zu\t%.3f\t%.3f\t%.2f\t%.0f\t%.1f", tls_version_name(settings->version),
               settings->suite->cipher, settings->suite->mac != NULL ? settings->suite->mac : "-", size,
               (double)size / subjects[DEFAULT].median, gb, subjects[AESOP].ratio, 100 * gb / ceiling,
-              100 * (subjects[AESOP].quartile3 - subjects[AESOP].quartile1) / subjects[AESOP].median);
+              bench_spread(&subjects[AESOP]));
 }
 
 int main(int argc, char **argv)

@@ -14,7 +14,10 @@
     for (int lane_ = 0; lane_ < (n); lane_++) \
     vec_settle((v)[lane_])
 
-static VEC_TARGET void KERNEL(aesenc)(void *buffer)
+enum instructions { AESENC, CLMUL, AESENC_AND_CLMUL };
+
+/* CEILING_INSTRUCTIONS in LANES of which none waits for another; a mix has two AESENC to one multiplication. */
+VEC_INLINE void independent(void *buffer, const enum instructions which)
 {
     const vec k = vec_load(buffer);
     vec v[LANES];
@@ -24,14 +27,32 @@ static VEC_TARGET void KERNEL(aesenc)(void *buffer)
         v[i] = vec_load((uint8_t *)buffer + i);
     for (int done = 0; done < CEILING_INSTRUCTIONS; done += LANES) {
         UNROLL
-        for (int i = 0; i < LANES; i++)
-            v[i] = vec_aesenc(v[i], k);
+        for (int i = 0; i < LANES; i++) {
+            const int multiply = which == CLMUL || (which == AESENC_AND_CLMUL && i % 3 == 2);
+
+            v[i] = multiply ? vec_clmul(v[i], k, 0x00) : vec_aesenc(v[i], k);
+        }
         SETTLE_ALL(v, LANES);
     }
     UNROLL
     for (int i = 1; i < LANES; i++)
         v[0] = vec_xor(v[0], v[i]);
     vec_store(buffer, v[0]);
+}
+
+static VEC_TARGET void KERNEL(aesenc)(void *buffer)
+{
+    independent(buffer, AESENC);
+}
+
+static VEC_TARGET void KERNEL(clmul)(void *buffer)
+{
+    independent(buffer, CLMUL);
+}
+
+static VEC_TARGET void KERNEL(aesenc_clmul)(void *buffer)
+{
+    independent(buffer, AESENC_AND_CLMUL);
 }
 
 static VEC_TARGET void KERNEL(aesenc_latency)(void *buffer)
@@ -45,46 +66,6 @@ static VEC_TARGET void KERNEL(aesenc_latency)(void *buffer)
             v = vec_aesenc(v, k);
     }
     vec_store(buffer, v);
-}
-
-static VEC_TARGET void KERNEL(clmul)(void *buffer)
-{
-    const vec k = vec_load(buffer);
-    vec v[LANES];
-
-    UNROLL
-    for (int i = 0; i < LANES; i++)
-        v[i] = vec_load((uint8_t *)buffer + i);
-    for (int done = 0; done < CEILING_INSTRUCTIONS; done += LANES) {
-        UNROLL
-        for (int i = 0; i < LANES; i++)
-            v[i] = vec_clmul(v[i], k, 0x00);
-        SETTLE_ALL(v, LANES);
-    }
-    UNROLL
-    for (int i = 1; i < LANES; i++)
-        v[0] = vec_xor(v[0], v[i]);
-    vec_store(buffer, v[0]);
-}
-
-static VEC_TARGET void KERNEL(aesenc_clmul)(void *buffer)
-{
-    const vec k = vec_load(buffer);
-    vec v[LANES];
-
-    UNROLL
-    for (int i = 0; i < LANES; i++)
-        v[i] = vec_load((uint8_t *)buffer + i);
-    for (int done = 0; done < CEILING_INSTRUCTIONS; done += LANES) {
-        UNROLL
-        for (int i = 0; i < LANES; i++)
-            v[i] = i % 3 == 2 ? vec_clmul(v[i], k, 0x00) : vec_aesenc(v[i], k);
-        SETTLE_ALL(v, LANES);
-    }
-    UNROLL
-    for (int i = 1; i < LANES; i++)
-        v[0] = vec_xor(v[0], v[i]);
-    vec_store(buffer, v[0]);
 }
 
 /* A key whose bytes do not matter. */

@@ -43,7 +43,8 @@ END {
         for (j = i; j > 1 && list[j] + 0 < list[j - 1] + 0; j--) {
             swap = list[j]; list[j] = list[j - 1]; list[j - 1] = swap
         }
-    printf "%d of %d goals were reached on this machine. Each cell is measured / goal; **bold** falls short.\n\n", reached, total
+    printf "%d of %d goals were reached on this machine. ", reached, total
+    print "Each cell is measured / goal; **bold** falls short.\n"
     printf "| what | OpenSSL | cipher | direction | kernel |"
     for (i = 1; i <= count; i++)
         printf " %s |", size_name(list[i])

@@ -9,8 +9,8 @@
 struct ipsec_mb_message;
 
 /*
- * The messages of kernel_message.h as this library does them. NULL where the benchmarks were built without it, and for CBC
- * encryption, which it only does well for many streams at once.
+ * The messages of kernel_message.h as this library does them. NULL where the benchmarks were built without it, and for
+ * CBC encryption, which it only does well for many streams at once.
  */
 struct ipsec_mb_message *ipsec_mb_message_new(const char *cipher, int encrypting);
 void ipsec_mb_message_free(struct ipsec_mb_message *m);

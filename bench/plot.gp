@@ -24,42 +24,47 @@ csv(name) = results . "/" . name . ".csv"
 of(c, d, k, y) = stringcolumn("cipher") eq c && stringcolumn("direction") eq d \
                  && (k eq "" || stringcolumn("kernel") eq k) ? y : NaN
 
-first = csv("cipher-" . here); forced = csv("cipher-kernels")
+first = csv("cipher-" . here)
+forced = csv("cipher-kernels")
+k = csv("kernel")
+gb(kernel, y) = of(cipher, direction, kernel, column(y) / 1e3)
 
 set output docs . "/" . name . "-messages.svg"
 set title cipher . ", " . direction . ", messages through EVP"
 set ylabel "GB/s"
 set yrange [0:*]
-plot first using "bytes":(of(cipher, direction, "auto", column("ceiling") / 1e3)) with lines ls 4 dt 2 title "ceiling, widest kernel", \
-     first using "bytes":(of(cipher, direction, "auto", column("aesop_MB/s") / 1e3)) with linespoints ls 4 title "aesop", \
-     forced using "bytes":(of(cipher, direction, "vaes256", column("aesop_MB/s") / 1e3)) with linespoints ls 3 title "aesop, vaes256", \
-     forced using "bytes":(of(cipher, direction, "aesni", column("aesop_MB/s") / 1e3)) with linespoints ls 2 title "aesop, aesni", \
-     first using "bytes":(of(cipher, direction, "auto", column("default_MB/s") / 1e3)) with linespoints ls 1 title "default " . here
+plot first using "bytes":(gb("auto", "ceiling")) with lines ls 4 dt 2 title "ceiling, widest kernel", \
+     first using "bytes":(gb("auto", "aesop_MB/s")) with linespoints ls 4 title "aesop", \
+     forced using "bytes":(gb("vaes256", "aesop_MB/s")) with linespoints ls 3 title "aesop, vaes256", \
+     forced using "bytes":(gb("aesni", "aesop_MB/s")) with linespoints ls 2 title "aesop, aesni", \
+     first using "bytes":(gb("auto", "default_MB/s")) with linespoints ls 1 title "default " . here
 
 set output docs . "/" . name . "-kernels.svg"
 set title cipher . ", " . direction . ", kernels alone"
-k = csv("kernel")
-plot k using "bytes":(of(cipher, direction, "", column("ceiling"))) with lines ls 4 dt 2 title "ceiling, widest kernel", \
-     k using "bytes":(of(cipher, direction, "", column("vaes512"))) with linespoints ls 4 title "vaes512", \
-     k using "bytes":(of(cipher, direction, "", column("ipsec-mb"))) with linespoints ls 5 title "libipsec-mb", \
-     k using "bytes":(of(cipher, direction, "", column("vaes256"))) with linespoints ls 3 title "vaes256", \
-     k using "bytes":(of(cipher, direction, "", column("aesni"))) with linespoints ls 2 title "aesni"
+alone(y) = of(cipher, direction, "", column(y))
+plot k using "bytes":(alone("ceiling")) with lines ls 4 dt 2 title "ceiling, widest kernel", \
+     k using "bytes":(alone("vaes512")) with linespoints ls 4 title "vaes512", \
+     k using "bytes":(alone("ipsec-mb")) with linespoints ls 5 title "libipsec-mb", \
+     k using "bytes":(alone("vaes256")) with linespoints ls 3 title "vaes256", \
+     k using "bytes":(alone("aesni")) with linespoints ls 2 title "aesni"
 
 set output docs . "/" . name . "-ratio.svg"
 set title cipher . ", " . direction . ": times as fast as default of the same release"
 set ylabel "ratio"
+ratio(y) = of(cipher, direction, "auto", column(y))
 plot 1 with lines lc rgb "black" notitle, \
-     for [i = 1:words(releases)] csv("cipher-" . word(releases, i)) \
-     using "bytes":(of(cipher, direction, "auto", column("ratio"))) with linespoints ls i title "OpenSSL " . word(releases, i)
+     for [i = 1:words(releases)] csv("cipher-" . word(releases, i)) using "bytes":(ratio("ratio")) \
+         with linespoints ls i title "OpenSSL " . word(releases, i)
 
 unset logscale x
 set xtics auto norotate
 set xrange [0:*]
 set datafile separator whitespace
 set datafile nocolumnheaders
+curve(kernel) = cipher . " " . direction . " " . kernel
 set output docs . "/" . name . "-lengths.svg"
 set title cipher . ", " . direction . ", kernels alone, every length"
 set ylabel "GB/s"
-plot results . "/curve.txt" index cipher . " " . direction . " vaes512" with lines ls 4 title "vaes512", \
-     results . "/curve.txt" index cipher . " " . direction . " vaes256" with lines ls 3 title "vaes256", \
-     results . "/curve.txt" index cipher . " " . direction . " aesni" with lines ls 2 title "aesni"
+plot results . "/curve.txt" index curve("vaes512") with lines ls 4 title "vaes512", \
+     results . "/curve.txt" index curve("vaes256") with lines ls 3 title "vaes256", \
+     results . "/curve.txt" index curve("aesni") with lines ls 2 title "aesni"

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What do users see who compare with `openssl speed`? Stock and aesop, one right after the other, as CSV in MB/s.
-# By the CPU time that it measures itself. It sets key and IV anew for each GCM message; -aead adds associated data, -decrypt a tag, -multi 2 a second process.
+# What do users see who compare with `openssl speed`? Stock and aesop, one right after the other, as CSV in MB/s by the
+# CPU time that it measures. It sets key and IV anew for each GCM message; -aead adds associated data, -decrypt a tag,
+# -multi 2 a second process.
 #
-# Usage: speed.sh [--seconds S] [CIPHER:OPTIONS...]   for instance "aes-128-gcm:-aead -decrypt"; AESOP_BUILD_DIR, OPENSSL: see common.sh
+# Usage: speed.sh [--seconds S] [CIPHER:OPTIONS...]   for instance "aes-128-gcm:-aead -decrypt"
+# AESOP_BUILD_DIR, OPENSSL: see common.sh
 set -euo pipefail
 
 # shellcheck source=bench/common.sh

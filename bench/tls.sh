@@ -34,8 +34,8 @@ transfer() {
             with "$1" "$openssl" s_client -connect "127.0.0.1:$port" -tls1_3 -quiet 2>/dev/null | wc -c >received
     } 2>&1)
     [[ $(<received) -eq ${megabytes}000000 ]]
-    awk -v client="$client" -v hz="$(getconf CLK_TCK)" '{ split(client, c); print c[1], c[2] + c[3] + ($14 + $15) / hz }' \
-        "/proc/$server/stat"
+    awk -v client="$client" -v hz="$(getconf CLK_TCK)" '
+        { split(client, c); print c[1], c[2] + c[3] + ($14 + $15) / hz }' "/proc/$server/stat"
     kill "$server"
     wait "$server" 2>/dev/null || true
 }
