@@ -6,7 +6,8 @@
  *     seal.c      seal, open, verify        conf.c      prints and checks a configuration
  *     header.c    what stands in front      config.c    what is wrong with a configuration file
  *     keys.c      key files, passphrases, keygen
- *     input.c, output.c   files             progress.c  the bar
+ *     input.c, output.c   files             process.c   what a running program has loaded
+ *     progress.c  the bar                   served.c    who serves what in a library context
  *     sequential.c, parallel.c   the work: bytes in order from anywhere, or segments of a file in any order
  */
 #ifndef AESOP_CLI_CLI_H

@@ -12,6 +12,7 @@
 #include "ciphers/cpu.h"
 #include "cli/cli.h"
 #include "cli/config.h"
+#include "cli/process.h"
 #include "cli/served.h"
 
 static void print_cpu(void)
@@ -74,9 +75,8 @@ static void check_this_program(struct cli_findings *f)
                         "aesop does not serve all its ciphers in this program");
 }
 
-int cli_doctor(const struct cli_options *o)
+static int check_here(struct cli_findings *f, const struct cli_options *o)
 {
-    struct cli_findings findings = { .quiet = o->quiet };
     const char *variable = secure_getenv("OPENSSL_CONF");
     char *file = CONF_get1_default_config_file(), *system = system_file();
     OSSL_LIB_CTX *system_ctx = NULL;
@@ -107,15 +107,22 @@ int cli_doctor(const struct cli_options *o)
     }
     /* Before anything of this process' own context is used, since that loads the module. */
     if (file[0] == '\0')
-        cli_found_fault(&findings, "unset it, or let it name a file",
-                        "OPENSSL_CONF is empty: no configuration is read");
+        cli_found_fault(f, "unset it, or let it name a file", "OPENSSL_CONF is empty: no configuration is read");
     else
-        cli_config_check(&findings, file);
-    check_this_program(&findings);
-    if (!o->quiet && !findings.crashes)
+        cli_config_check(f, file);
+    check_this_program(f);
+    if (!o->quiet && !f->crashes)
         print_table(system_ctx);
     OSSL_LIB_CTX_free(system_ctx);
     OPENSSL_free(file);
     free(system);
-    return findings.faults > 0;
+    return CLI_OK;
+}
+
+int cli_doctor(const struct cli_options *o)
+{
+    struct cli_findings findings = { .quiet = o->quiet };
+    const int status = o->input != NULL ? cli_process_check(&findings, o->input) : check_here(&findings, o);
+
+    return status != CLI_OK ? status : findings.faults > 0;
 }

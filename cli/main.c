@@ -26,7 +26,7 @@ static const struct command {
     { "open", OPEN, cli_open, "[FILE]", "decrypt what seal made; only verified text comes out" },
     { "verify", VERIFY, cli_verify, "[FILE]", "like open, but write nothing" },
     { "keygen", KEYGEN, cli_keygen, "", "make a random key" },
-    { "doctor", DOCTOR, cli_doctor, "", "which provider serves AES here, and why" },
+    { "doctor", DOCTOR, cli_doctor, "[PID]", "which provider serves AES here, and why, or what a process has loaded" },
     { "conf", CONFIG, cli_conf, "[FILE]", "print an openssl.cnf that switches aesop on, or check FILE" },
 };
 
@@ -60,7 +60,7 @@ static const struct option_row {
     { 1003, "node", NULL, "make Node.js read the configuration too", CONFIG, AT(node), 0, 0 },
     { 1004, "check", NULL, "say what is wrong with FILE (default: the one in use)", CONFIG, AT(check), 0, 0 },
     { 'q', "quiet", NULL, "no progress, no results, no warnings", CRYPT | DOCTOR | CONFIG, AT(quiet), 0, 0 },
-    { 'v', "verbose", NULL, "say which provider serves, and how much was done", CRYPT | DOCTOR, AT(verbose), 0, 0 },
+    { 'v', "verbose", NULL, "say which provider serves, and how much was done", CRYPT, AT(verbose), 0, 0 },
     { 'h', "help", NULL, "this text", ~0U, SIZE_MAX, 0, 0 },
 };
 

@@ -180,14 +180,29 @@ static int link_unnamed(const struct cli_output *output, const char *path)
     return linkat(AT_FDCWD, source, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
 }
 
+/* Never takes another file's place, as far as the file system lets us say so. Returns 1, or 0 with errno set. */
+static int rename_new(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 1;
+    if (errno == EEXIST)
+        return 0;
+    if (link(from, to) == 0)
+        return unlink(from) == 0;
+    if (errno == EEXIST || access(to, F_OK) == 0) {
+        errno = EEXIST;
+        return 0;
+    }
+    return rename(from, to) == 0;
+}
+
 /* Returns 1, or 0 with errno set. */
 static int give_name(struct cli_output *output)
 {
-    /* A link never takes another file's place; a rename does. */
-    if (!output->force)
-        return output->temporary != NULL ? link(output->temporary, output->path) == 0 && unlink(output->temporary) == 0
-                                         : link_unnamed(output, output->path);
     if (output->temporary == NULL) {
+        if (!output->force)
+            return link_unnamed(output, output->path);
+        /* A link never takes another file's place, a rename does. */
         catch_signals();
         if (!choose_temporary(output))
             return 0;
@@ -196,7 +211,7 @@ static int give_name(struct cli_output *output)
             return 0;
         }
     }
-    return rename(output->temporary, output->path) == 0;
+    return output->force ? rename(output->temporary, output->path) == 0 : rename_new(output->temporary, output->path);
 }
 
 /* A name is as durable as its folder. Not every file system can be asked for that. */

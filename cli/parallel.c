@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include <openssl/crypto.h>
-#include <openssl/err.h>
 
 #include <aesop/stream.h>
 
@@ -166,7 +165,6 @@ static void *run_worker(void *arg)
     aesop_stream_close(&stream);
     OPENSSL_clear_free(in, len);
     OPENSSL_clear_free(out, len);
-    ERR_clear_error();
     return NULL;
 }
 
@@ -181,17 +179,15 @@ static int prepare_header(struct crew *c)
         goto done;
     c->header_bytes = stream.header_bytes;
     if (!c->config.encrypt) {
-        if (cli_read_full_at(work->input->fd, c->header, c->header_bytes, work->input->at) < (ssize_t)c->header_bytes)
-            ok = fail_input_output(c, 0, errno, 0);
-        else
-            ok = 1;
+        const ssize_t n = cli_read_full_at(work->input->fd, c->header, c->header_bytes, work->input->at);
+
+        ok = n == (ssize_t)c->header_bytes || fail_input_output(c, 0, n < 0 ? errno : 0, 0);
         goto done;
     }
     memcpy(c->header, stream.header, c->header_bytes);
     c->config.iv = (struct aesop_octets){ c->header + 1, c->header_bytes - 1 };
-    ok = cli_output_write_at(work->output, c->header, c->header_bytes, work->output->at);
-    if (!ok)
-        fail_input_output(c, 0, errno, 1);
+    ok = cli_output_write_at(work->output, c->header, c->header_bytes, work->output->at) ||
+         fail_input_output(c, 0, errno, 1);
 done:
     if (!ok && !c->failed)
         fail(c, &(struct cli_trouble){ .reason = stream.reason });

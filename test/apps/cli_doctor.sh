@@ -128,6 +128,26 @@ conf constrained.cnf "aesop default" "$WISH" "constraints = CBC"
 finds "constraints" constrained.cnf "does not offer AES-128-CBC AES-192-CBC AES-256-CBC"
 contains "... and default serves these" "^AES-128-CBC +default" "$(doctor constrained.cnf)"
 
+# ------------------------------------------------------------------------------------------------ a running program
+# running SIDE: an openssl command that waits for its input; sets SERVER.
+mkfifo wait && exec 7<>wait
+running() {
+    serve server.log "$1" sh -c 'exec openssl enc -aes-128-cbc -K 00 -iv 00 -out /dev/null <wait'
+    wait_for 10 grep -q libcrypto "/proc/$SERVER/maps"
+    # It has read its configuration when it waits.
+    wait_for 10 grep -q pipe "/proc/$SERVER/wchan" || sleep 0.5
+}
+running ours
+contains "a process with aesop" "^ok .*process $SERVER .*openssl.* has aesop loaded: $MODULES/aesop.so" "$("$AESOP" doctor "$SERVER")"
+stop_server
+running theirs
+contains "a process without" "^fault .*has .*libcrypto.* loaded, but not aesop; OPENSSL_CONF = .*theirs.cnf; fix: " "$("$AESOP" doctor "$SERVER")"
+refused "... is a fault" "$AESOP" doctor "$SERVER"
+stop_server
+contains "a process without libcrypto" "^fault .*neither libcrypto nor aesop" "$("$AESOP" doctor $$)"
+refused "no such process" "$AESOP" doctor 4194305
+refused "not a process" "$AESOP" doctor self
+
 # ------------------------------------------------------------------------------------------------ conf
 "$AESOP" conf --module "$MODULES/aesop.so" --node -o made.cnf
 sound "what conf prints" made.cnf
