@@ -6,7 +6,7 @@
  * Nanoseconds per call and thread, by the clock on the wall, for 1, 2 and 4 threads that ask the same question at once; "scale" is
  * what they get done together, one thread being 1. Each figure is the median of short rounds, and the questions take turns. Where
  * there are CPUs enough, a round in which another process got one of them is repeated.
- * Options: --threads 1,2,4 --rounds N --microseconds N (per round), --csv FILE.
+ * Under LD_PRELOAD=libaesop-fetch.so, fetches and inits show what that library does for them. Options: --threads 1,2,4 --rounds N --microseconds N (per round), --csv FILE.
  */
 #include <math.h>
 #include <pthread.h>
@@ -116,6 +116,34 @@ static void permits_uncached(unsigned thread)
         bench_check(AESOP_RESOLVER_permits(full, thread & 0xff, "TLS_AES_128_GCM_SHA256", ++bits, 128, 0), "permits");
 }
 
+/* An init with a cipher that was fetched once, and with the constant of old, which fetches it each time. */
+static void init(const EVP_CIPHER *cipher)
+{
+    static _Thread_local EVP_CIPHER_CTX *ctx;
+    static const unsigned char key[16], iv[12];
+
+    if (ctx == NULL)
+        bench_check((ctx = EVP_CIPHER_CTX_new()) != NULL, "EVP_CIPHER_CTX_new");
+    for (int i = 0; i < BATCH; i++)
+        bench_check(EVP_EncryptInit_ex(ctx, cipher, NULL, key, iv), "init");
+}
+
+static void init_prefetched(unsigned thread)
+{
+    static _Thread_local EVP_CIPHER *cipher;
+
+    (void)thread;
+    if (cipher == NULL)
+        bench_check((cipher = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL)) != NULL, "fetch");
+    init(cipher);
+}
+
+static void init_constant(unsigned thread)
+{
+    (void)thread;
+    init(EVP_aes_128_gcm());
+}
+
 static const struct question {
     const char *name;
     void (*ask)(unsigned thread);
@@ -123,6 +151,8 @@ static const struct question {
     { "fetch hit", fetch_hit },
     { "fetch miss", fetch_miss },
     { "fetch new query", fetch_new_query },
+    { "init prefetched", init_prefetched },
+    { "init constant", init_constant },
     { "get0 hit", get0_hit },
     { "get0 hit, query", get0_hit_query },
     { "get1 hit", get1_hit },
