@@ -40,7 +40,7 @@ static int filter_alloc(struct aesop_filter *f)
     f->in_capacity = s->header_bytes + f->batch + s->lookahead;
     f->out_capacity = LINE_BYTES + units * aesop_stream_out_bytes(s, s->full_unit + s->lookahead, 0);
     f->hold = c->format == &aesop_format_message && !c->encrypt && !c->release_unverified;
-    f->in = alloc_lines(f->in_capacity, &f->in_block);
+    f->in = f->in_own = alloc_lines(f->in_capacity, &f->in_block);
     if (f->hold) {
         /* Reserved, not used: the kernel gives pages as they are written to. */
         if (f->out_capacity < c->hold_bytes + s->block_bytes)
@@ -94,6 +94,7 @@ struct aesop_filter *aesop_filter_new(const struct aesop_stream_config *config)
 void aesop_filter_restart(struct aesop_filter *f)
 {
     f->side = SIDE_NONE;
+    f->in = f->in_own;
     f->in_pos = f->in_len = 0;
     f->out_pos = f->out_len = f->released = 0;
     f->header_missing = f->stream.config.encrypt ? 0 : f->stream.header_bytes;

@@ -2,7 +2,8 @@
 /*
  * The filter BIO: moves bytes between a stream (stream.h), the caller and the next BIO.
  *
- *     write side   caller -> in (what does not fill a unit yet) -> unit -> out -> next BIO
+ *     write side   caller -> in (what does not fill a unit yet; a place in `out` where the cipher permits) -> unit -> out
+ *                  -> next BIO
  *     read side    next BIO -> in -> unit -> out (what the caller has no room for) -> caller
  *
  * A unit is taken from the caller's memory, or put there, where a whole one fits: then `in`, or `out`, is left out.
@@ -29,7 +30,8 @@ struct aesop_filter {
     size_t header_missing; /* bytes of it that decryption still waits for */
     int ended;             /* no input follows what `in` holds */
 
-    uint8_t *in; /* bytes in_pos to in_len are unprocessed */
+    uint8_t *in_own; /* in, where it is not in out */
+    uint8_t *in;     /* bytes in_pos to in_len are unprocessed */
     size_t in_pos, in_len, in_capacity;
     uint8_t *in_block, *out_block; /* what they are part of */
     size_t batch;                  /* of full units that are read at a time */
@@ -37,6 +39,9 @@ struct aesop_filter {
     uint8_t *out; /* bytes out_pos to released are ready to leave, those up to out_len wait */
     size_t out_pos, released, out_len, out_capacity;
     size_t out_high; /* hold: no byte above was ever written */
+
+    int guess_fails;    /* callers write the last segment in pieces: it is not tried before the flush */
+    size_t first_piece; /* bytes of the write that began what `in` holds */
 
     int hold;        /* messages wait in `out`, which is mapped, until they are verified */
     int verify_only; /* this one is too long for that, so it is read twice */

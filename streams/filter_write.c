@@ -10,6 +10,8 @@
 
 /* Shorter writes of a message are gathered: calling the cipher costs more than copying them. */
 #define DIRECT_BYTES 2048
+/* From here on it pays to try a last segment where it lies. */
+#define GUESS_BYTES 256
 
 /* Hands what is released to the next BIO. */
 static enum progress drain(struct aesop_filter *f, BIO *b, BIO *next)
@@ -28,7 +30,8 @@ static enum progress drain(struct aesop_filter *f, BIO *b, BIO *next)
         }
         f->out_pos += (size_t)written;
     }
-    if (f->released > 0)
+    /* Bytes may be gathered behind, or a last segment wait for the flush. */
+    if (f->out_len == f->released && (f->in_len == 0 || f->in == f->in_own))
         f->out_pos = f->out_len = f->released = 0;
     return DONE;
 }
@@ -43,6 +46,63 @@ static enum progress make_room(struct aesop_filter *f, BIO *b, BIO *next, size_t
     return drain(f, b, next);
 }
 
+/*
+ * Chooses where the bytes of a unit are gathered: where its output will be, so that one buffer less passes through the
+ * cache. Not where output runs ahead of input (OCB); nor ciphertext, of which a segment that fails is looked at twice.
+ */
+static enum progress begin_gathering(struct aesop_filter *f, BIO *b, BIO *next)
+{
+    const struct aesop_stream *s = &f->stream;
+    enum progress result;
+
+    f->in = f->in_own;
+    if (!s->config.encrypt || s->block_bytes > 1)
+        return DONE;
+    result = make_room(f, b, next, s->unit + s->lookahead, 0);
+    if (result == DONE)
+        f->in = f->out + f->out_len;
+    return result;
+}
+
+static int may_guess(const struct aesop_filter *f, size_t len)
+{
+    const struct aesop_stream *s = &f->stream;
+
+    return !f->guess_fails && !s->config.encrypt && !s->config.format->any_unit && len >= GUESS_BYTES && len < s->unit;
+}
+
+/*
+ * A write that may be all the rest of a stream is tried as its last segment where it lies: if it verifies, it is that. It
+ * leaves with the flush, so that data behind it is still refused. A caller who writes in pieces makes it fail once, and not again.
+ */
+static int guess_last(struct aesop_filter *f, const uint8_t *data, size_t len)
+{
+    const size_t released = f->released;
+
+    if (!aesop_filter_unit(f, data, len, 1)) {
+        f->stream.reason = 0;
+        f->guess_fails = 1;
+        return 0;
+    }
+    f->released = released;
+    return 1;
+}
+
+/* More after the segment that was guessed to be the last, rightly. */
+static enum progress fail_behind_last(struct aesop_filter *f)
+{
+    struct aesop_stream *s = &f->stream;
+    const size_t unreleased = f->out_len - f->released;
+
+    OPENSSL_cleanse(f->out + f->released, unreleased);
+    f->out_len = f->released;
+    s->text_bytes -= unreleased;
+    s->number--;
+    aesop_stream_fail(s, AESOP_STREAM_R_TRAILING_DATA, "segment %llu is the last, but more follows",
+                      (unsigned long long)s->number);
+    return FAILED;
+}
+
 /* Takes some of the caller's bytes, at least one unless blocked or failed. */
 static enum progress write_some(struct aesop_filter *f, BIO *b, BIO *next, const uint8_t *data, size_t len,
                                 size_t *taken)
@@ -54,6 +114,8 @@ static enum progress write_some(struct aesop_filter *f, BIO *b, BIO *next, const
     size_t n;
 
     *taken = 0;
+    if (s->finished)
+        return fail_behind_last(f);
     if (f->header_missing > 0)
         return aesop_filter_take_header(f, data, len, taken) ? DONE : FAILED;
     if (f->in_len == 0 && len >= direct + s->lookahead) {
@@ -74,6 +136,21 @@ static enum progress write_some(struct aesop_filter *f, BIO *b, BIO *next, const
         f->in_len -= n;
         memmove(f->in, f->in + n, f->in_len);
         return DONE;
+    }
+    if (f->in_len == 0 && may_guess(f, len)) {
+        result = make_room(f, b, next, len, 1);
+        if (result != DONE)
+            return result;
+        if (guess_last(f, data, len)) {
+            *taken = len;
+            return DONE;
+        }
+    }
+    if (f->in_len == 0) {
+        result = begin_gathering(f, b, next);
+        if (result != DONE)
+            return result;
+        f->first_piece = len;
     }
     n = f->in_len < s->unit ? s->unit - f->in_len : len;
     *taken = n < len ? n : len;
@@ -128,6 +205,8 @@ static enum progress finish(struct aesop_filter *f, BIO *b, BIO *next)
         return FAILED;
     }
     f->ended = 1;
+    if (f->in_len > 0 && f->in_len == f->first_piece)
+        f->guess_fails = 0;
     /* A reader that keeps back a tag may have more than one unit. */
     while (!s->finished) {
         const int last = f->in_len < s->unit + s->lookahead;
@@ -141,6 +220,7 @@ static enum progress finish(struct aesop_filter *f, BIO *b, BIO *next)
         f->in_len -= n;
         memmove(f->in, f->in + n, f->in_len);
     }
+    f->released = f->out_len;
     return drain(f, b, next);
 }
 

@@ -15,6 +15,7 @@ const struct stream_case stream_cases[] = {
     { .cipher = "AES-256-GCM", .segment = 57, .buffer = 300, .hash = "SHA512", .aad_len = 20 },
     { .cipher = "AES-128-GCM", .segment = 128, .buffer = 64, .hash = "SHA512", .aad_len = 1 },
     { .cipher = "AES-256-GCM", .segment = 100, .buffer = 1000, .aad_len = 200 },
+    { .cipher = "AES-128-GCM", .segment = 400, .buffer = 64, .aad_len = 2 },
     { .cipher = "ChaCha20-Poly1305", .segment = 77, .buffer = 64, .aad_len = 3 },
     { .cipher = "AES-128-GCM", .message = 1, .buffer = 64, .aad_len = 13 },
     { .cipher = "AES-256-GCM", .message = 1, .buffer = 100, .iv_len = 12, .tag = 12 },

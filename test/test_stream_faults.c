@@ -10,7 +10,7 @@
 #include "streams/filter.h"
 #include "support.h"
 
-#define TEXT_MAX 1200
+#define TEXT_MAX 2000
 #define STREAM_MAX (TEXT_MAX + 700)
 
 static unsigned char text[TEXT_MAX], stream[STREAM_MAX], changed[2 * STREAM_MAX], out[TEXT_MAX + 200];

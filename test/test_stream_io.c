@@ -346,7 +346,7 @@ static void test_rekey(void)
 
 static void test_rekey_refused(void)
 {
-    const struct stream_case *c = &stream_cases[0], *message = &stream_cases[6];
+    const struct stream_case *c = &stream_cases[0], *message = &stream_cases[7];
     static unsigned char bytes[600];
     const OSSL_PARAM long_aad[] = { OSSL_PARAM_construct_octet_string(AESOP_STREAM_PARAM_AAD, bytes, 257),
                                     OSSL_PARAM_construct_end() };
@@ -580,7 +580,7 @@ static void test_seek_in_cut_stream(void)
 
 static void test_seek_refused(void)
 {
-    const struct stream_case *c = &stream_cases[0], *message = &stream_cases[5];
+    const struct stream_case *c = &stream_cases[0], *message = &stream_cases[6];
     struct stream_mem m = { .data = stream, .len = make_stream(c, 300), .seekable = 1 };
     BIO *b = BIO_push(stream_filter(message, 0), stream_mem_bio(&m));
 
