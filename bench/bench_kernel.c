@@ -64,7 +64,7 @@ static void row(const char *cipher, int encrypting, size_t size)
     }
     if (reference != NULL)
         gb[KERNELS] = (double)size / s->median;
-    bench_row("%s\t%s\t%zu\t%.2f\t%.0f\t%.2f\t%.0f\t%.2f\t%.0f\t%.2f\t%.1f\t%.1f", cipher,
+    bench_row("%s\t%s\t%zu\t%.2f\t%.1f\t%.2f\t%.1f\t%.2f\t%.1f\t%.2f\t%.1f\t%.1f", cipher,
               encrypting ? "encrypt" : "decrypt", size, gb[0], share[0], gb[1], share[1], gb[2], share[2], gb[3],
               ceiling, spread);
     free(in);
