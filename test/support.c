@@ -137,6 +137,20 @@ int support_cpu_runs(const char *kernel)
 #endif
 }
 
+OSSL_LIB_CTX *support_ctx_chosen(void)
+{
+    OSSL_LIB_CTX *ctx;
+
+    if (options.kernel != NULL && !support_cpu_runs(options.kernel)) {
+        support_skip(options.kernel, "this CPU cannot run it");
+        exit(SUPPORT_EXIT_SKIPPED);
+    }
+    ctx = support_ctx_aesop(options.kernel);
+    if (ctx == NULL)
+        ERR_print_errors_fp(stdout);
+    return ctx;
+}
+
 void support_each_kernel(const char *section_lines, void (*check)(OSSL_LIB_CTX *aesop, const char *kernel))
 {
     for (size_t i = 0; support_kernels[i] != NULL; i++) {

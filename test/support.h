@@ -28,6 +28,11 @@ OSSL_LIB_CTX *support_ctx_aesop(const char *kernel);
 OSSL_LIB_CTX *support_ctx_aesop_with(const char *section_lines);
 /* The folder of aesop.so: the environment's AESOP_MODULE_DIR, or what the build says. */
 const char *support_module_dir(void);
+/*
+ * The one of --kernel. Where this CPU cannot run that kernel, says so and ends the program as left out; where it can
+ * and aesop does not load all the same, NULL with the reason printed.
+ */
+OSSL_LIB_CTX *support_ctx_chosen(void);
 /* A library context with default alone. */
 OSSL_LIB_CTX *support_ctx_default(void);
 /*

@@ -48,29 +48,14 @@ static struct {
     unsigned char cipher[TEXT_MAX], tag[TAG_MAX];
 } material;
 
-/* Whether the error queue says that this CPU lacks the kernel. */
-static int kernel_unavailable(void)
-{
-    unsigned long error;
-    int found = 0;
-
-    while ((error = ERR_get_error()) != 0)
-        found |= ERR_GET_REASON(error) == AESOP_R_KERNEL_UNAVAILABLE;
-    return found;
-}
-
 static int suite_open(void)
 {
     struct support_random random;
 
     support_random_seed(&random, support_seed());
     support_random_bytes(&random, &material, sizeof material);
-    ours = support_ctx_aesop(support_kernel());
+    ours = support_ctx_chosen();
     theirs = support_ctx_default();
-    if (ours == NULL && support_kernel() != NULL && kernel_unavailable()) {
-        support_skip(support_kernel(), "this CPU cannot run it");
-        exit(SUPPORT_EXIT_SKIPPED);
-    }
     return ours == NULL || theirs == NULL;
 }
 

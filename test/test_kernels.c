@@ -51,7 +51,11 @@ static int suite_open(void)
     support_random_bytes(&random, &material, sizeof material);
     set_count = 0;
     for (const struct aesop_kernel_choice *c = aesop_kernel_choices; c->kernels != NULL; c++) {
-        if ((features & c->needs) == c->needs && set_count < SETS_MAX)
+        const int offered = (features & c->needs) == c->needs;
+
+        if (offered != support_cpu_runs(c->kernels->name))
+            return 1; /* or a fault in cpu.c would hide a set */
+        if (offered && set_count < SETS_MAX)
             sets[set_count++] = c->kernels;
         else
             support_skip(c->kernels->name, "this CPU cannot run it");

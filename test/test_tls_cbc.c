@@ -72,17 +72,12 @@ static void side_close(struct side *side)
 static int suite_open(void)
 {
     struct support_random random;
-    OSSL_LIB_CTX *aesop = support_ctx_aesop(support_kernel());
 
-    if (aesop == NULL && support_kernel() != NULL) {
-        support_skip(support_kernel(), "aesop does not load with it here");
-        exit(SUPPORT_EXIT_SKIPPED);
-    }
     support_random_seed(&random, support_seed());
     support_random_bytes(&random, key, sizeof key);
     support_random_bytes(&random, iv, sizeof iv);
     support_random_bytes(&random, text, sizeof text);
-    return !side_open(&ours, aesop, "provider=aesop") || !side_open(&theirs, support_ctx_default(), "provider=default");
+    return !side_open(&ours, support_ctx_chosen(), "provider=aesop") || !side_open(&theirs, support_ctx_default(), "provider=default");
 }
 
 static int suite_close(void)
