@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What do constraints cost a TLS handshake, evaluated each time and from memory, with plenty of memory and with hardly any? What
- * does libaesop-fetch.so do for handshakes?
+ * What do constraints cost a TLS handshake, evaluated each time and from memory, with plenty of memory and with
+ * hardly any? What does libaesop-fetch.so do for handshakes?
  *
- * Client and server share a thread and shake hands through memory. Each row is measured by a process of its own, in which
- * the policies take turns: one thread by its CPU time, several by the clock on the wall. Handshakes per second without
- * constraints, and the ratios to that (above 1 is faster).
+ * Client and server share a thread and shake hands through memory. Each row is measured by a process of its own, in
+ * which the policies take turns: one thread by its CPU time, several by the clock on the wall. Handshakes per second
+ * without constraints, and the ratios to that (above 1 is faster).
  *
  * Options: --version 1.2,1.3 --key ecdsa,rsa --session full,resumed --context kept,anew (SSL_CTX per handshake)
- * --threads 1,2 --tables policy,memory,preload --preload FILE --repeats N (of processes compared) --csv FILE --seconds S
+ * --threads 1,2 --tables policy,memory,preload --preload FILE --repeats N (of processes compared) --csv FILE
+ * --seconds S
  */
 #include <limits.h>
 #include <pthread.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What does it cost to find an implementation, or to learn that an algorithm is permitted, from OpenSSL and from the resolver,
- * and do threads stand in each other's way?
+ * What does it cost to find an implementation, or to learn that an algorithm is permitted, from OpenSSL and from the
+ * resolver, and do threads stand in each other's way?
  *
- * Nanoseconds per call and thread, by the clock on the wall, for 1, 2 and 4 threads that ask the same question at once; "scale" is
- * what they get done together, one thread being 1. Each figure is the median of short rounds, and the questions take turns. Where
- * there are CPUs enough, a round in which another process got one of them is repeated.
- * Under LD_PRELOAD=libaesop-fetch.so, fetches and inits show what that library does for them. Options: --threads 1,2,4 --rounds N --microseconds N (per round), --csv FILE.
+ * Nanoseconds per call and thread, by the clock on the wall, for 1, 2 and 4 threads that ask the same question at
+ * once; "scale" is what they get done together, one thread being 1. Each figure is the median of short rounds, and
+ * the questions take turns. Where there are CPUs enough, a round in which another process got one of them is
+ * repeated. Under LD_PRELOAD=libaesop-fetch.so, fetches and inits show what that library does for them. Options:
+ * --threads 1,2,4 --rounds N --microseconds N (per round), --csv FILE.
  */
 #include <math.h>
 #include <pthread.h>
@@ -206,7 +207,10 @@ static void *ask_for_a_while(void *arg)
     return NULL;
 }
 
-/* ns per call and thread, from the first one's start to the last one's end; *together: they ran side by side all the time. */
+/*
+ * ns per call and thread, from the first one's start to the last one's end; *together: they ran side by side all the
+ * time.
+ */
 static double run_once(int *together, const struct question *question, unsigned threads, double seconds)
 {
     struct round round = { .question = question, .seconds = seconds };

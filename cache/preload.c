@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libaesop-fetch.so, for LD_PRELOAD: stands between a program and libcrypto and answers EVP_..._fetch, and the fetch hidden in
- * EVP_...Init_ex with EVP_aes_128_gcm() and its like, from memory. What it does not know it asks libcrypto.
+ * libaesop-fetch.so, for LD_PRELOAD: stands between a program and libcrypto and answers EVP_..._fetch, and the fetch
+ * hidden in EVP_...Init_ex with EVP_aes_128_gcm() and its like, from memory. What it does not know it asks libcrypto.
  *
- * Unlike the resolver of libaesop it loads no provider to watch what changes (which would change whom OpenSSL prefers among
- * equals): the calls that change something pass through here. It is not linked with libcrypto either, so that a
- * program without OpenSSL, or with one of its own inside, gets none; its symbols bear the version of libcrypto's, so that
- * programs of another release do not meet it.
+ * Unlike the resolver of libaesop it loads no provider to watch what changes (which would change whom OpenSSL prefers
+ * among equals): the calls that change something pass through here. It is not linked with libcrypto either, so that a
+ * program without OpenSSL, or with one of its own inside, gets none; its symbols bear the version of libcrypto's, so
+ * that programs of another release do not meet it.
  *
  * State is global because the program knows nothing of it.
  */
@@ -289,8 +289,8 @@ static void raise_again(const struct refusal *r)
 }
 
 /*
- * Takes the errors of a fetch out of the queue, which was empty before, and puts them back. Returns what is remembered of
- * them, or NULL where they are not such that the same question will fail again.
+ * Takes the errors of a fetch out of the queue, which was empty before, and puts them back. Returns what is
+ * remembered of them, or NULL where they are not such that the same question will fail again.
  */
 static const struct refusal *record_refusal(void)
 {
@@ -396,13 +396,14 @@ FETCH(EVP_ASYM_CIPHER, ASYM_CIPHER)
 
 /* ---- the fetch hidden in an init ----
  *
- * EVP_aes_128_gcm() and its like are constants of libcrypto. An init with one fetches its short name, with an empty query, in the
- * default context; we hand in what it would find. A program's own method (EVP_CIPHER_meth_new) is none of them.
+ * EVP_aes_128_gcm() and its like are constants of libcrypto. An init with one fetches its short name, with an empty
+ * query, in the default context; we hand in what it would find. A program's own method (EVP_CIPHER_meth_new) is none
+ * of them.
  */
 
 /*
- * A digest's context tells which one it was given, constant or method. So that it still does, a context that was handed a
- * method bears a flag that OpenSSL has no use for, and we tell the constant.
+ * A digest's context tells which one it was given, constant or method. So that it still does, a context that was
+ * handed a method bears a flag that OpenSSL has no use for, and we tell the constant.
  */
 #define HANDED_IN 0x40000000
 

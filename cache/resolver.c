@@ -60,8 +60,8 @@ struct aesop_operation {
 
 /* ---- queries ----
  *
- * "provider = default,?fips=yes" and "?fips=yes,provider=default" are one question. Only the plain form is brought into order:
- * items without quotes, each name once. Anything else is left as it is and at worst remembered twice.
+ * "provider = default,?fips=yes" and "?fips=yes,provider=default" are one question. Only the plain form is brought
+ * into order: items without quotes, each name once. Anything else is left as it is and at worst remembered twice.
  */
 
 struct query_item {
@@ -80,7 +80,9 @@ static const char *skip_space(const char *s)
     return s;
 }
 
-/* Writes one item without spaces and in lower case; returns where it ends, or NULL where it is not of the plain form. */
+/*
+ * Writes one item without spaces and in lower case; returns where it ends, or NULL where it is not of the plain form.
+ */
 static const char *query_item_read(char *out, const char *s)
 {
     const char *start = out;
@@ -191,8 +193,8 @@ static int keep(AESOP_RESOLVER *r, const struct aesop_operation *operation, void
 
 /*
  * A query that OpenSSL has never seen and that means the same: it then cannot answer from its own memory, which it
- * clears a moment after it has told the watcher of a new provider. In that moment we would remember the old answer as a new
- * one. The property is one that no algorithm has, and optional.
+ * clears a moment after it has told the watcher of a new provider. In that moment we would remember the old answer as
+ * a new one. The property is one that no algorithm has, and optional.
  */
 static char *query_unheard(const char *query, uint64_t generation)
 {
@@ -227,8 +229,9 @@ static void *fetch(int *lasting, AESOP_RESOLVER *r, const struct aesop_operation
     } else {
         *lasting = r->watch == NULL || is_loaded(r, operation->provider(method));
         /*
-         * A provider that is being unloaded has told the watcher already, but its methods can still be found for a moment (or for
-         * good, in 3.0, where another thread amid a fetch brings them back): then OpenSSL's answer counts, this once.
+         * A provider that is being unloaded has told the watcher already, but its methods can still be found for a
+         * moment (or for good, in 3.0, where another thread amid a fetch brings them back): then OpenSSL's answer
+         * counts, this once.
          */
         if (!*lasting) {
             operation->free(method);
@@ -274,8 +277,8 @@ static void remember_name(const char *name, void *arg)
 }
 
 /*
- * The long way, for a spelling that is not remembered (key, NULL where it is too long to be). Errors of OpenSSL are dropped: NULL is
- * an answer like any other.
+ * The long way, for a spelling that is not remembered (key, NULL where it is too long to be). Errors of OpenSSL are
+ * dropped: NULL is an answer like any other.
  */
 static __attribute__((noinline)) void *resolve_anew(AESOP_RESOLVER *r, const struct aesop_operation *operation,
                                                     const char *algorithm, const char *properties,

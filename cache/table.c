@@ -80,7 +80,10 @@ static void index_add(struct aesop_table *t, size_t slot)
     place_set(t, i, (hash & ~(uint64_t)UINT32_MAX) | (slot + 1));
 }
 
-/* Takes the slot's place out and moves up those behind that would else no longer be found. A reader may miss one meanwhile. */
+/*
+ * Takes the slot's place out and moves up those behind that would else no longer be found. A reader may miss one
+ * meanwhile.
+ */
 static void index_remove(struct aesop_table *t, size_t slot)
 {
     size_t hole = t->hashes[slot];

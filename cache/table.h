@@ -2,10 +2,10 @@
 /*
  * A bounded map from short keys to 64-bit values that any number of threads read without a lock.
  *
- * Nothing is freed and nothing moves while a table lives: it is one arena of slots, made once. A writer (one at a time, by a
- * mutex) overwrites a slot in place between an odd and an even sequence number; a reader takes what it reads only if it
- * saw the same even number before and after. So a reader never waits, never retries (what it cannot read is a miss) and
- * writes nothing, apart from one flag per slot and sweep of the clock that finds what to evict.
+ * Nothing is freed and nothing moves while a table lives: it is one arena of slots, made once. A writer (one at a
+ * time, by a mutex) overwrites a slot in place between an odd and an even sequence number; a reader takes what it
+ * reads only if it saw the same even number before and after. So a reader never waits, never retries (what it cannot
+ * read is a miss) and writes nothing, apart from one flag per slot and sweep of the clock that finds what to evict.
  *
  * Every entry bears the stamp that it was put with; for a reader with another stamp it is not there. That is how all is
  * forgotten at once.
@@ -33,8 +33,9 @@ struct aesop_key {
 };
 
 /*
- * Everything here is inlined into the functions that look something up, where most of it becomes constants and registers.
- * Words are multiplied apart from each other, each by an odd number of its own, so that the CPU overlaps them.
+ * Everything here is inlined into the functions that look something up, where most of it becomes constants and
+ * registers. Words are multiplied apart from each other, each by an odd number of its own, so that the CPU overlaps
+ * them.
  */
 #define AESOP_INLINE static inline __attribute__((always_inline))
 
@@ -84,7 +85,10 @@ AESOP_INLINE uint64_t aesop_load_few(const char *p, size_t n)
     return byte[0] | (uint64_t)byte[n / 2] << 8 * (n / 2) | (uint64_t)byte[n - 1] << 8 * (n - 1);
 }
 
-/* ASCII upper case to lower case, in all eight bytes at once: bit 7 of a byte's sum says that the byte is above a bound. */
+/*
+ * ASCII upper case to lower case, in all eight bytes at once: bit 7 of a byte's sum says that the byte is above a
+ * bound.
+ */
 AESOP_INLINE uint64_t aesop_fold_case(uint64_t word)
 {
     const uint64_t each = UINT64_C(0x0101010101010101), low = word & 0x7f * each;
@@ -165,8 +169,8 @@ size_t aesop_table_count(struct aesop_table *t, uint64_t stamp);
 uint64_t aesop_table_evictions(struct aesop_table *t);
 
 /*
- * Whether the slot holds that key and stamp, and its value. Loads are acquire so that none sinks below the second look at the
- * sequence number; on x86 that costs nothing. (A fence would do as well, but ThreadSanitizer knows none.)
+ * Whether the slot holds that key and stamp, and its value. Loads are acquire so that none sinks below the second
+ * look at the sequence number; on x86 that costs nothing. (A fence would do as well, but ThreadSanitizer knows none.)
  */
 AESOP_INLINE int aesop_slot_read(uint64_t *value, struct aesop_slot *slot, const struct aesop_key *key, uint64_t stamp)
 {

@@ -176,8 +176,9 @@ static int permits_certificate(const struct handshake *h, int operation, X509 *c
 }
 
 /*
- * OpenSSL asks about its own certificates, but compares a peer's with the level alone. So they are gone through when the
- * peer's signature is checked, which comes after them; those that sign themselves are trusted or not for other reasons.
+ * OpenSSL asks about its own certificates, but compares a peer's with the level alone. So they are gone through when
+ * the peer's signature is checked, which comes after them; those that sign themselves are trusted or not for other
+ * reasons.
  */
 static int permits_peer(const struct handshake *h)
 {
@@ -199,8 +200,9 @@ static int permits_peer(const struct handshake *h)
 
 /* ---- decisions about code points ----
  *
- * A handshake puts dozens of questions about code points, and as a rule the answer is in one word: code, subject, use and era,
- * and in the lowest bits what was decided. It is compared and replaced as a whole, so that readers need nothing else.
+ * A handshake puts dozens of questions about code points, and as a rule the answer is in one word: code, subject, use
+ * and era, and in the lowest bits what was decided. It is compared and replaced as a whole, so that readers need
+ * nothing else.
  */
 
 enum subject { SUITE, GROUP, SIGNATURE_ALGORITHM, VERSION };
@@ -246,8 +248,8 @@ static int permits_code(const struct handshake *h, enum subject subject, unsigne
 }
 
 /*
- * Before it knows what the peer offers, libssl asks about the highest version it has, TLS 1.3, even where that is not enabled; the
- * question is put again when versions are chosen.
+ * Before it knows what the peer offers, libssl asks about the highest version it has, TLS 1.3, even where that is not
+ * enabled; the question is put again when versions are chosen.
  */
 static int permits_version(const struct handshake *h, int version)
 {

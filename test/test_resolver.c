@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The resolver says what EVP_..._fetch says: by every name, under every query, whatever comes and goes, in little memory. */
+/*
+ * The resolver says what EVP_..._fetch says: by every name, under every query, whatever comes and goes, in little
+ * memory.
+ */
 #include "check.h"
 #include "support.h"
 

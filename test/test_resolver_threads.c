@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readers of a resolver while providers come and go, answers are forgotten and evicted, and constraints are exchanged. Meant to
- * run under ThreadSanitizer and AddressSanitizer too.
+ * Readers of a resolver while providers come and go, answers are forgotten and evicted, and constraints are
+ * exchanged. Meant to run under ThreadSanitizer and AddressSanitizer too.
  */
 #include "check.h"
 #include "support.h"
@@ -92,9 +92,9 @@ static int is_true(const struct stage *s, const EVP_CIPHER *c)
 }
 
 /*
- * Whoever has loaded or unloaded a provider gets from the resolver what OpenSSL says then. A fetch that another thread is amid
- * while a provider is unloaded makes OpenSSL remember that provider's methods (3.0 always, 3.5 and 3.6 now and then): the
- * resolver then may say as OpenSSL does, or better.
+ * Whoever has loaded or unloaded a provider gets from the resolver what OpenSSL says then. A fetch that another
+ * thread is amid while a provider is unloaded makes OpenSSL remember that provider's methods (3.0 always, 3.5 and 3.6
+ * now and then): the resolver then may say as OpenSSL does, or better.
  */
 static int as_openssl_says(const struct stage *s, AESOP_RESOLVER *r, const char *properties)
 {

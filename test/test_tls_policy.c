@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constraints on real handshakes: what they forbid does not happen, at either end, and nothing that OpenSSL forbids does. */
+/*
+ * Constraints on real handshakes: what they forbid does not happen, at either end, and nothing that OpenSSL forbids
+ * does.
+ */
 #include "check.h"
 #include "support.h"
 #include "tls_pair.h"
@@ -113,7 +116,10 @@ static void constrain(SSL_CTX *ctx, AESOP_RESOLVER *r)
     SSL_CTX_set0_security_ex_data(ctx, r);
 }
 
-/* Whether the handshake succeeds where the constraints (NULL: none at all) hold at that end, and OpenSSL's level at both. */
+/*
+ * Whether the handshake succeeds where the constraints (NULL: none at all) hold at that end, and OpenSSL's level at
+ * both.
+ */
 static int connects(const struct wish *wish, const char *constraints, int end, int level)
 {
     const struct tls_suite suite = { .name = wish->suite };
@@ -177,7 +183,10 @@ static void levels(void)
 
 /* ---- the callback alone ---- */
 
-/* Every question that libssl may ask, at every level: without constraints OpenSSL's answer, with them never yes to its no. */
+/*
+ * Every question that libssl may ask, at every level: without constraints OpenSSL's answer, with them never yes to
+ * its no.
+ */
 static void never_weaker(void)
 {
     static const int operations[] = { SSL_SECOP_CIPHER_SUPPORTED, SSL_SECOP_CIPHER_SHARED, SSL_SECOP_CIPHER_CHECK,

@@ -3,8 +3,8 @@
  * A resolver answers two questions from memory: which implementation serves an algorithm in a library context, and is
  * the algorithm permitted.
  *
- * All functions may be called from any number of threads at once, apart from AESOP_RESOLVER_free. Answers that are known
- * are found without a lock and without a write to memory that threads share.
+ * All functions may be called from any number of threads at once, apart from AESOP_RESOLVER_free. Answers that are
+ * known are found without a lock and without a write to memory that threads share.
  *
  * Functions that return int return 1, or 0 with an error raised, unless their comment says otherwise.
  */
@@ -39,9 +39,9 @@ typedef struct aesop_resolver_st AESOP_RESOLVER;
 /*
  * A resolver for a library context (NULL: the default one), which has to outlive it.
  *
- * `entries` bounds how many answers of either question are remembered (0: 1024) and `bytes` the memory that they take, for
- * both questions together (0: no bound but entries); it is allocated here, at once. Where memory is full, the
- * answer that was not asked for longest, roughly, makes room. Fails where bytes hold no entry at all.
+ * `entries` bounds how many answers of either question are remembered (0: 1024) and `bytes` the memory that they
+ * take, for both questions together (0: no bound but entries); it is allocated here, at once. Where memory is full,
+ * the answer that was not asked for longest, roughly, makes room. Fails where bytes hold no entry at all.
  *
  * Loading a provider, here "aesop-watch", keeps the implicit default provider, but it makes OpenSSL sort its providers
  * by name: between two that offer the same at equal property score, the first by name then serves. Any other call
@@ -59,8 +59,9 @@ AESOP_EXPORT void AESOP_RESOLVER_free(AESOP_RESOLVER *resolver);
  *
  * NULL means that there is none; that too is remembered, and no error is raised.
  *
- * get0: the caller must not free the answer, which stays valid as long as the resolver: the resolver keeps one reference to
- * every method that it ever handed out, even when its provider has been unloaded meanwhile.
+ * get0: the caller must not free the answer, which stays valid as long as the resolver: the resolver keeps one
+ * reference to every method that it ever handed out, even when its provider has been unloaded meanwhile.
+ *
  * get1: the caller has a reference of its own and frees it as after a fetch.
  */
 AESOP_EXPORT EVP_CIPHER *AESOP_RESOLVER_get0_cipher(AESOP_RESOLVER *resolver, const char *algorithm,
@@ -97,8 +98,8 @@ AESOP_EXPORT EVP_KEYMGMT *AESOP_RESOLVER_get1_keymgmt(AESOP_RESOLVER *resolver, 
 /* ---- truth ---- */
 
 /*
- * Forgets all answers about implementations. Without AESOP_RESOLVER_NO_WATCH this happens by itself when a provider of the
- * library context is loaded or unloaded, and when its default properties change.
+ * Forgets all answers about implementations. Without AESOP_RESOLVER_NO_WATCH this happens by itself when a provider
+ * of the library context is loaded or unloaded, and when its default properties change.
  */
 AESOP_EXPORT void AESOP_RESOLVER_flush(AESOP_RESOLVER *resolver);
 /* Grows with each such event, for whoever remembers something that hangs on it. */
@@ -132,9 +133,9 @@ AESOP_EXPORT void AESOP_RESOLVER_get_stats(AESOP_RESOLVER *resolver, AESOP_RESOL
 #define AESOP_USAGE_HANDSHAKE_SIGNATURE 16u
 
 /*
- * From now on these constraints hold; NULL: none, as in the beginning. Where the list has an error, the constraints from before
- * go on holding, and the error raised says at which byte of the list what was expected. Earlier lists take memory until the
- * resolver is freed, since another thread may be reading one.
+ * From now on these constraints hold; NULL: none, as in the beginning. Where the list has an error, the constraints
+ * from before go on holding, and the error raised says at which byte of the list what was expected. Earlier lists
+ * take memory until the resolver is freed, since another thread may be reading one.
  */
 AESOP_EXPORT int AESOP_RESOLVER_set_constraints(AESOP_RESOLVER *resolver, const char *list);
 
@@ -142,8 +143,8 @@ AESOP_EXPORT int AESOP_RESOLVER_set_constraints(AESOP_RESOLVER *resolver, const 
  * Returns 1: permitted, or 0: forbidden, and raises no error.
  *
  * algorithm: a cipher, digest, key type, group, signature, TLS suite or TLS version ("TLSv1.2"); usage: bits of
- * AESOP_USAGE_..., or 0; key_bits: of the key, tag_bits: of the authentication tag, 0 where there is none or it is not known;
- * when: the moment of use, 0 for now.
+ * AESOP_USAGE_..., or 0; key_bits: of the key, tag_bits: of the authentication tag, 0 where there is none or it is
+ * not known; when: the moment of use, 0 for now.
  */
 AESOP_EXPORT int AESOP_RESOLVER_permits(AESOP_RESOLVER *resolver, unsigned usage, const char *algorithm,
                                         unsigned key_bits, unsigned tag_bits, time_t when);

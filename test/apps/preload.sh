@@ -1,8 +1,8 @@
 #!/bin/bash
-# SPDX-License-Identifier: Apache-2.0
-# libaesop-fetch.so under LD_PRELOAD: the openssl command, Python's ssl, hashlib and cryptography, and a probe that prints all
-# a program can see of a fetch have to say with it what they say without it. On the system's OpenSSL, or with an argument ("preload.sh 4.0")
-# on a release that scripts/openssl-versions.sh unpacked.
+# SPDX-License-Identifier: Apache-2.0 libaesop-fetch.so under LD_PRELOAD: the openssl command, Python's ssl, hashlib
+# and cryptography, and a probe that prints all a program can see of a fetch have to say with it what they say without
+# it. On the system's OpenSSL, or with an argument ("preload.sh 4.0") on a release that scripts/openssl-versions.sh
+# unpacked.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 needs openssl readelf "${CC:-cc}"
 needs_module
@@ -21,7 +21,8 @@ fi
 stock() { "$@"; }
 preloaded() { LD_PRELOAD=$FETCH "$@"; }
 
-# same NAME COMMAND...: output, errors and exit status are those without the library. Addresses and threads differ always.
+# same NAME COMMAND...: output, errors and exit status are those without the library. Addresses and threads differ
+# always.
 same() {
     local name=$1 side
     shift
@@ -56,7 +57,8 @@ if "${CC:-cc}" -std=c17 -D_GNU_SOURCE= -Wall -Wextra -O1 $HEADERS -o "$WORK/prel
     side=stock refused "$VERSION: ... and does not without it" probe active
     same "$VERSION: all that the probe sees" ${RUN:+"$RUN"} "$WORK/preload_probe" "$MODULES"
     conf "$WORK/aesop.cnf" "aesop default" "?provider=aesop"
-    OPENSSL_CONF=$WORK/aesop.cnf same "$VERSION: all that the probe sees, with aesop" ${RUN:+"$RUN"} "$WORK/preload_probe" "$MODULES"
+    OPENSSL_CONF=$WORK/aesop.cnf same "$VERSION: all that the probe sees, with aesop" \
+        ${RUN:+"$RUN"} "$WORK/preload_probe" "$MODULES"
 else
     fail "preload_probe.c compiles" "$WORK/cc.log"
 fi
@@ -87,18 +89,19 @@ for configuration in default aesop; do
     same "$name: a query that nothing meets" openssl dgst -propquery provider=nobody -sha256 "$WORK/data"
     # What is random is made by one and read by the other.
     check "$name: key" preloaded openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$WORK/key.pem"
-    check "$name: certificate" preloaded openssl req -x509 -key "$WORK/key.pem" -subj /CN=localhost -days 2 -out "$WORK/cert.pem"
+    check "$name: certificate" preloaded openssl req -x509 -key "$WORK/key.pem" -subj /CN=localhost -days 2 \
+        -out "$WORK/cert.pem"
     check "$name: certificate is verified" openssl verify -CAfile "$WORK/cert.pem" "$WORK/cert.pem"
-    check "$name: cms" preloaded openssl cms -encrypt -binary -aes-256-gcm -outform DER -in "$WORK/data" -out "$WORK/cms" \
-        -recip "$WORK/cert.pem"
-    check "$name: cms is read" openssl cms -decrypt -inform DER -in "$WORK/cms" -out "$WORK/plain" -inkey "$WORK/key.pem" \
-        -recip "$WORK/cert.pem"
+    check "$name: cms" preloaded openssl cms -encrypt -binary -aes-256-gcm -outform DER -in "$WORK/data" \
+        -out "$WORK/cms" -recip "$WORK/cert.pem"
+    check "$name: cms is read" openssl cms -decrypt -inform DER -in "$WORK/cms" -out "$WORK/plain" \
+        -inkey "$WORK/key.pem" -recip "$WORK/cert.pem"
     check "$name: cms is right" cmp "$WORK/data" "$WORK/plain"
     for version in tls1_2 tls1_3; do
         if serve_port "$WORK/server.log" $configuration preloaded openssl s_server -accept PORT -cert "$WORK/cert.pem" \
             -key "$WORK/key.pem" "-$version" -www; then
-            check "$name: $version" bash -c "echo | LD_PRELOAD=$FETCH openssl s_client -connect 127.0.0.1:$PORT -$version \
-                -CAfile '$WORK/cert.pem' -verify_return_error"
+            check "$name: $version" bash -c "echo | LD_PRELOAD=$FETCH openssl s_client -connect 127.0.0.1:$PORT \
+                -$version -CAfile '$WORK/cert.pem' -verify_return_error"
             stop_server
         else
             fail "$name: $version: server" "$WORK/server.log.err"

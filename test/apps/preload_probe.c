@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does with libcrypto what libaesop-fetch.so stands before, and prints everything a program can see of it: who serves, every
- * error with its text and place, references, what changes when providers and properties do. With and without the library
- * the output has to be the same. Usage: preload_probe MODULES-FOLDER
- * "preload_probe active" tells whether the library is in this process and at work.
+ * Does with libcrypto what libaesop-fetch.so stands before, and prints everything a program can see of it: who
+ * serves, every error with its text and place, references, what changes when providers and properties do. With and
+ * without the library the output has to be the same. Usage: preload_probe MODULES-FOLDER "preload_probe active" tells
+ * whether the library is in this process and at work.
  */
 #include <pthread.h>
 #include <stdio.h>
