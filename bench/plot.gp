@@ -58,7 +58,7 @@ plot 1 with lines lc rgb "black" notitle, \
 
 unset logscale x
 set xtics auto norotate
-set xrange [0:*]
+set xrange [0:2100]
 set datafile separator whitespace
 set datafile nocolumnheaders
 curve(kernel) = cipher . " " . direction . " " . kernel
