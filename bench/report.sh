@@ -146,7 +146,8 @@ Subjects that are compared run in one process on one thread, in alternating slic
 the thread's CPU time. A figure is the median of its slices, a ratio the median of the ratios of neighbouring slices:
 above 1, aesop is faster than the default provider of the same release. The spread is the distance between the
 quartiles. A share is that of the ceiling: what the CPU reaches with the same instructions when none has to wait for
-another.
+another. Each program under bench/ answers one question and can be run by itself: \`bench_cipher --cipher AES-256-GCM
+--size 1350\`; its options stand at its top.
 
 ## Goals
 
