@@ -51,6 +51,8 @@ static long filter_ctrl(BIO *b, int command, long number, void *pointer)
     case BIO_CTRL_DUP:
         return filter_dup(f, pointer);
     case BIO_C_DO_STATE_MACHINE:
+        if (next == NULL)
+            break;
         BIO_clear_retry_flags(b);
         result = BIO_ctrl(next, command, number, pointer);
         BIO_copy_next_retry(b);

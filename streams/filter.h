@@ -46,11 +46,12 @@ struct aesop_filter {
     int hold;        /* messages wait in `out`, which is mapped, until they are verified */
     int verify_only; /* this one is too long for that, so it is read twice */
 
-    int64_t origin;    /* where the stream starts in a source that can seek, or -1 */
-    uint64_t position; /* of the next byte that is read, in the text */
-    int seek_pending;  /* to position */
-    int sought;        /* and no unit was read since */
-    size_t skip;       /* bytes of the next unit in front of position */
+    int64_t origin;                          /* where the stream starts in a source that can seek, or -1 */
+    uint64_t position;                       /* of the next byte that is read, in the text */
+    int seek_pending;                        /* to position */
+    int sought;                              /* and no unit was read since */
+    uint64_t there_segment, missing_segment; /* the last one is the first, or between them, if nothing is at position */
+    size_t skip;                             /* bytes of the next unit in front of position */
 };
 
 struct aesop_filter *aesop_filter_new(const struct aesop_stream_config *config);

@@ -98,6 +98,8 @@ static void seek_now(struct aesop_filter *f, BIO *next)
     const uint64_t at = f->position + s->header_bytes, number = at / text;
 
     f->seek_pending = 0;
+    f->there_segment = 0;
+    f->missing_segment = number;
     f->out_pos = f->out_len = f->released = 0;
     s->finished = 0;
     if (!aesop_source_seek(f, next, segment_offset(f, number))) {
@@ -162,29 +164,33 @@ static enum progress get_unit(struct aesop_filter *f, BIO *b, BIO *next, struct 
 static enum progress seek_last(struct aesop_filter *f, BIO *b, BIO *next)
 {
     struct aesop_stream *s = &f->stream;
-    uint64_t there = 0, missing = s->number;
 
-    while (missing - there > 1) {
-        const uint64_t middle = there + (missing - there) / 2;
+    while (f->missing_segment - f->there_segment > 1) {
+        const uint64_t middle = f->there_segment + (f->missing_segment - f->there_segment) / 2;
         char byte;
         int n;
 
-        n = aesop_source_seek(f, next, segment_offset(f, middle)) ? BIO_read(next, &byte, 1) : 0;
+        if (!aesop_source_seek(f, next, segment_offset(f, middle))) {
+            f->missing_segment = middle;
+            continue;
+        }
+        n = BIO_read(next, &byte, 1);
         if (n <= 0 && BIO_should_retry(next)) {
             BIO_copy_next_retry(b);
+            f->ended = 1; /* to come here again, and go on */
             return BLOCKED;
         }
         if (n < 0)
             return aesop_stream_fail(s, AESOP_STREAM_R_NEXT_BIO, "looking for the last segment") - 1;
         if (n > 0)
-            there = middle;
+            f->there_segment = middle;
         else
-            missing = middle;
+            f->missing_segment = middle;
     }
     f->ended = 0;
-    if (!aesop_source_seek(f, next, segment_offset(f, there)))
+    if (!aesop_source_seek(f, next, segment_offset(f, f->there_segment)))
         return aesop_stream_fail(s, AESOP_STREAM_R_NEXT_BIO, "the source does not seek") - 1;
-    s->config.format->jump(s, there);
+    s->config.format->jump(s, f->there_segment);
     f->skip = SIZE_MAX;
     return DONE;
 }

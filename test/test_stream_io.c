@@ -13,7 +13,7 @@
 #include "stream_util.h"
 #include "support.h"
 
-#define TEXT_MAX 2000
+#define TEXT_MAX 3000
 #define STREAM_MAX (2 * TEXT_MAX)
 
 static unsigned char text[TEXT_MAX], stream[STREAM_MAX], out[STREAM_MAX];
@@ -22,6 +22,7 @@ static size_t make_stream(const struct stream_case *c, size_t len)
 {
     size_t stream_len;
 
+    CU_ASSERT_FATAL(len <= sizeof text);
     CU_ASSERT(stream_run(stream_filter(c, 1), STREAM_WRITE, (struct stream_mem){ 0 }, 0, stream, sizeof stream,
                          &stream_len, text, len) == 0);
     return stream_len;
@@ -555,6 +556,28 @@ static void test_seek(void)
     unlink(path);
 }
 
+/* The search for the end is taken up again where the source blocks. */
+static void test_seek_blocked(void)
+{
+    const struct stream_case *c = &stream_cases[0];
+    const size_t text_len = stream_first_text(c) + 5 * stream_other_text(c) + 3, len = make_stream(c, text_len);
+
+    for (size_t offset = 0; offset < text_len + 200; offset += 13) {
+        struct stream_mem m = { .data = stream, .len = len, .seekable = 1, .block = 1 };
+        BIO *b = BIO_push(stream_filter(c, 0), stream_mem_bio(&m));
+        size_t got = 0;
+        int n, retries = 0;
+
+        CU_ASSERT(BIO_ctrl(b, BIO_C_FILE_SEEK, (long)offset, NULL) == (long)offset);
+        while ((n = BIO_read(b, out + got, 1000)) > 0 || (BIO_should_retry(b) && ++retries < 1000))
+            got += n > 0 ? (size_t)n : 0;
+        CHECK(n == 0 && got == (offset < text_len ? text_len - offset : 0) &&
+                  (got == 0 || memcmp(out, text + offset, got) == 0),
+              "from %zu: %zu bytes, then %d", offset, got, n);
+        BIO_free_all(b);
+    }
+}
+
 /* A source that was cut must not pass for a short one, wherever one seeks to. */
 static void test_seek_in_cut_stream(void)
 {
@@ -727,6 +750,7 @@ int main(int argc, char **argv)
     CU_add_test(suite, "streams that share a salt", test_salt_streams);
     CU_add_test(suite, "seeking", test_seek);
     CU_add_test(suite, "seeking in a stream that was cut", test_seek_in_cut_stream);
+    CU_add_test(suite, "seeking in a source that blocks", test_seek_blocked);
     CU_add_test(suite, "seeking refused", test_seek_refused);
     CU_add_test(suite, "parameters", test_parameters);
     CU_add_test(suite, "a static cipher", test_static_cipher);
