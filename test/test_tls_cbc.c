@@ -254,7 +254,7 @@ static void test_lengths(void)
                 size_t len = make_record(plain, &versions[v], mac_lens[m], payload_len, pad_len);
 
                 CU_ASSERT_EQUAL(check_open(&versions[v], mac_lens[m], plain, len), 1);
-                CU_ASSERT_EQUAL(ours.len, payload_len);
+                CU_ASSERT_EQUAL((size_t)ours.len, payload_len);
             }
 }
 
