@@ -116,7 +116,7 @@ static void check(const char *provider, const struct stream_case *c, int encrypt
     size_t number;
     int ok = 1;
 
-    for (number = 1; ok && number <= MESSAGES / RENEWALS; number++) {
+    for (number = 1; ok && number <= MESSAGES / RENEWALS + 1; number++) {
         const size_t len = number % TEXT_MAX;
 
         if (!encrypt) {
