@@ -21,7 +21,7 @@
 #include "cli/input.h"
 #include "cli/served.h"
 
-/* --- findings ------------------------------------------------------------------------------------------------------- */
+/* --- findings ----------------------------------------------------------------------------------------------------- */
 
 static void print(const char *kind, const char *fix, const char *format, va_list args)
 {
@@ -60,7 +60,7 @@ void cli_found_fault(struct cli_findings *f, const char *fix, const char *format
     f->faults++;
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------------- */
+/* --- the file ----------------------------------------------------------------------------------------------------- */
 
 struct config {
     const char *path;
@@ -187,7 +187,7 @@ static void check_default(const struct config *c, struct cli_findings *f)
         cli_found_ok(f, "[%s]: default is activated", c->standard);
 }
 
-/* --- the module ----------------------------------------------------------------------------------------------------- */
+/* --- the module --------------------------------------------------------------------------------------------------- */
 
 /* As libcrypto finds it. To be freed; or NULL. */
 static char *module_path(const struct config *c)
@@ -266,8 +266,9 @@ static void write_value(FILE *out, const char *value)
 }
 
 /*
- * Loads aesop with the settings of its section into ctx. Since libcrypto is silent about an activated provider that does
- * not load, the configuration for this has it without "activate", and it is then loaded by name. Returns it, or NULL.
+ * Loads aesop with the settings of its section into ctx. Since libcrypto is silent about an activated provider that
+ * does not load, the configuration for this has it without "activate", and it is then loaded by name. Returns it, or
+ * NULL.
  */
 static OSSL_PROVIDER *load_module(const struct config *c, OSSL_LIB_CTX *ctx, const char *path)
 {
@@ -343,7 +344,7 @@ static void check_module(const struct config *c, struct cli_findings *f)
     OSSL_LIB_CTX_free(ctx);
 }
 
-/* --- preference ------------------------------------------------------------------------------------------------------ */
+/* --- preference --------------------------------------------------------------------------------------------------- */
 
 #define WISH "default_properties = ?provider=aesop"
 #define ADD_WISH \
@@ -407,7 +408,7 @@ static void check_node(const struct config *c, struct cli_findings *f)
                         "%s: nodejs_conf names [%s], which is not there", c->path, node);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------- */
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
 
 /* Under the file as it is, in a library context of its own. */
 static void try_file(struct config *c, struct cli_findings *f)

@@ -73,7 +73,7 @@ done:
     return status;
 }
 
-/* --- passphrases ---------------------------------------------------------------------------------------------------- */
+/* --- passphrases -------------------------------------------------------------------------------------------------- */
 
 static int check_passphrase(const char *out, const char *source)
 {
@@ -192,7 +192,7 @@ int cli_key_derive(struct cli_key *key, const char *passphrase, const struct cli
     return status;
 }
 
-/* --- keygen --------------------------------------------------------------------------------------------------------- */
+/* --- keygen ------------------------------------------------------------------------------------------------------- */
 
 int cli_keygen(const struct cli_options *options)
 {

@@ -17,7 +17,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 
-/* --- temporary names ------------------------------------------------------------------------------------------------ */
+/* --- temporary names ---------------------------------------------------------------------------------------------- */
 
 static const int ending_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ };
 
@@ -77,7 +77,7 @@ static void forget_temporary(struct cli_output *output)
     output->temporary = NULL;
 }
 
-/* --- open ----------------------------------------------------------------------------------------------------------- */
+/* --- open --------------------------------------------------------------------------------------------------------- */
 
 static int open_unnamed(const char *path, mode_t mode)
 {
@@ -134,7 +134,7 @@ int cli_output_open(struct cli_output *output, const char *path, int force, mode
     return status;
 }
 
-/* --- write ---------------------------------------------------------------------------------------------------------- */
+/* --- write -------------------------------------------------------------------------------------------------------- */
 
 /* at < 0: where the file stands */
 static int write_full(int fd, const char *data, size_t len, off_t at)
@@ -169,7 +169,7 @@ int cli_output_write_at(const struct cli_output *output, const void *data, size_
     return write_full(output->fd, data, len, at);
 }
 
-/* --- close ---------------------------------------------------------------------------------------------------------- */
+/* --- close -------------------------------------------------------------------------------------------------------- */
 
 /* linkat by descriptor alone is for the privileged. */
 static int link_unnamed(const struct cli_output *output, const char *path)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A chunk is a run of segments that one thread takes at a time: read, sealed or opened, written. Its place in both files
- * follows from its number, since every segment but the last has the same size:
+ * A chunk is a run of segments that one thread takes at a time: read, sealed or opened, written. Its place in both
+ * files follows from its number, since every segment but the last has the same size:
  *
  *     plaintext            | 0        | 1            | 2            |       0 is shorter by the stream's header
  *     stream     | header  | 0     tag| 1         tag| 2         tag|       i > 0 starts at i * segment size

@@ -26,7 +26,7 @@ static size_t processors(void)
     return n > 0 ? (size_t)n : 1;
 }
 
-/* --- what the command line, or the header, says about the format ----------------------------------------------------- */
+/* --- what the command line, or the header, says about the format -------------------------------------------------- */
 
 static int header_from_options(struct cli_header *h, const struct cli_options *o)
 {
@@ -103,7 +103,7 @@ static int obtain_key(struct cli_key *key, char passphrase[CLI_MAX_PASSPHRASE_BY
     return status;
 }
 
-/* --- the run --------------------------------------------------------------------------------------------------------- */
+/* --- the run ------------------------------------------------------------------------------------------------------ */
 
 static void tell_result(struct cli_work *work, const struct cli_options *o)
 {
@@ -156,7 +156,7 @@ static int check_format_options(const struct cli_options *o)
     return CLI_OK;
 }
 
-/* Header, associated data and key, in that order: nobody is asked for a passphrase before the input is known to be ours. */
+/* Header, associated data, key, in that order: nobody is asked for a passphrase before the input is known as ours. */
 static int prepare(struct cli_work *work, struct cli_header *h, struct cli_key *key, char *passphrase, uint8_t **aad,
                    const struct cli_options *o)
 {

@@ -197,7 +197,8 @@ if "$PYTHON" -c 'import cryptography' 2>/dev/null; then
         done
     done
     aesop seal -rmk key -a ab plain >sealed
-    check "--raw --message: iv, ciphertext, tag" "$PYTHON" -c 'from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    check "--raw --message: iv, ciphertext, tag" "$PYTHON" -c '
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 data = open("sealed", "rb").read()
 assert AESGCM(open("key.raw", "rb").read()).decrypt(data[:12], data[12:], b"ab") == open("plain", "rb").read()'
 else
@@ -214,10 +215,10 @@ says "no associated data" 1 "segment 0 " aesop open -k key small
 sealp -p pass:secret -fo sealed text
 says "another passphrase" 1 "segment 0 " aesop open -p pass:Secret sealed
 says "not sealed at all" 1 "not made by" aesop open -k key plain
-says "a bare stream without --raw" 1 "not made by" eval 'aesop seal -rk key text | aesop open -k key /dev/fd/3 3<&0 0</dev/null'
+says "a bare stream without --raw" 1 "not made by" eval 'aesop seal -rk key text | aesop open -k key'
 
-# refused_at NAME FILE: opens as a file, as a pipe and verifies: each fails with status 1, and what came out by the pipe is
-# whole segments of the text: 72 - 36 ... bytes, 112 each.
+# refused_at NAME FILE: opens as a file, as a pipe and verifies: each fails with status 1, and what came out by the
+# pipe is whole segments of the text: 72 bytes in the first, 112 in each of the others.
 refused_at() {
     local name=$1 status n ok=yes
     rm -f out
@@ -241,16 +242,19 @@ for ((i = 0; i < small; i++)); do
 done
 { cat small; printf x; } >longer
 refused_at "a byte appended" longer
-{ head -c $((36 + 128)) small; tail -c +$((36 + 257)) small | head -c 128; tail -c +$((36 + 129)) small | head -c 128; tail -c +$((36 + 385)) small; } >swapped
+piece() { tail -c +$(($1 + 1)) small | head -c $(($2 - $1)); } # bytes from .. to of the file
+{ piece 0 164; piece 292 420; piece 164 292; piece 420 $small; } >swapped
 equal "... of the same length" "$small" "$(stat -c %s swapped)"
 refused_at "two segments swapped" swapped
-{ head -c $((36 + 128)) small; tail -c +$((36 + 257)) small; } >dropped
+{ piece 0 164; piece 292 $small; } >dropped
 refused_at "a segment dropped" dropped
-{ head -c $((36 + 256)) small; tail -c +$((36 + 129)) small; } >repeated
+{ piece 0 292; piece 164 $small; } >repeated
 refused_at "a segment repeated" repeated
 equal "every flip, cut, swap and addition of a small file is refused" "" "$(cat refusals)"
-says "where: a flip" 1 "segment 2 \(from byte 292\)" eval 'cp small flipped && patch flipped 300 && aesop open -k key -a who flipped'
-says "where: a cut" 1 "segment 1 .*rest of it is missing \(at byte 292\)" eval 'head -c 292 small >shorter && aesop open -k key -a who shorter'
+says "where: a flip" 1 "segment 2 \(from byte 292\)" eval \
+    'cp small flipped && patch flipped 300 && aesop open -k key -a who flipped'
+says "where: a cut" 1 "segment 1 .*rest of it is missing \(at byte 292\)" eval \
+    'head -c 292 small >shorter && aesop open -k key -a who shorter'
 says "where: a cut in a segment" 1 "segment 1 " eval 'head -c 250 small >shorter && aesop open -k key -a who shorter'
 says "where: a cut in the header" 1 "ends at byte 20" eval 'head -c 20 small >shorter && aesop open -k key shorter'
 says "where: an addition" 1 "byte" aesop open -k key -a who longer
@@ -286,7 +290,10 @@ rm -f zeros sealed
 
 # Headers that ask for too much, before anything can be verified.
 sealp -p pass:secret -fo sealed text
-hostile() { cp sealed hostile && patch hostile "$2" "$3" && says "$1" 1 "damaged|another version" timeout 20 "$AESOP" open -p pass:secret hostile; }
+hostile() {
+    cp sealed hostile && patch hostile "$2" "$3"
+    says "$1" 1 "damaged|another version" timeout 20 "$AESOP" open -p pass:secret hostile
+}
 hostile "scrypt with 2^63" 10 3f
 hostile "scrypt with 2^21" 10 15
 hostile "scrypt with 2^9" 10 09
@@ -310,11 +317,12 @@ echo old >there/out
 says "-f and a failure" 1 "segment" aesop open -k other -fo there/out small
 equal "... leave the old file" old "$(cat there/out)"
 ln -s out there/link
-check "-f follows a link" eval 'aesop seal -k key -fo there/link text && [ -L there/link ] && aesop open -k key there/out | cmp - text'
+holds_text() { aesop open -k key "$1" | cmp - text; }
+check "-f follows a link" eval 'aesop seal -k key -fo there/link text && [ -L there/link ] && holds_text there/out'
 only "and nothing else is there" link out
 rm there/*
 cp text there/self
-check "a file may replace itself" eval 'aesop seal -k key -fo there/self there/self && aesop open -k key there/self | cmp - text'
+check "a file may replace itself" eval 'aesop seal -k key -fo there/self there/self && holds_text there/self'
 rm there/*
 for mask in 022 077 002; do
     (umask $mask && aesop seal -k key -o there/out$mask text)
@@ -328,7 +336,8 @@ says "a full device" 3 "full.*No space left" aesop seal -k key -o /dev/full text
 says "standard output on a full device" 3 "standard output.*No space left" eval 'aesop seal -k key text >/dev/full'
 says "a result on a full device" 3 "standard output.*No space left" eval 'aesop verify -k key -a who small >/dev/full'
 contains "sealed text is not for a terminal" 'exit status 2' "$(asked -- "$AESOP" seal -k key text)"
-says "a pipe whose reader leaves" 141 '' eval '(aesop open -k key threaded | head -c 10 >/dev/null; exit ${PIPESTATUS[0]})'
+says "a pipe whose reader leaves" 141 '' eval \
+    '(aesop open -k key threaded | head -c 10 >/dev/null; exit ${PIPESTATUS[0]})'
 
 # ------------------------------------------------------------------------------------------------ what ends it midway
 # interrupted NAME SIGNAL COMMAND...: the command reads from a pipe that gives some text and then nothing.
@@ -355,9 +364,11 @@ done
 # Without /proc a new file has a temporary name.
 if unshare -rm sh -c 'mount -t tmpfs none /proc' 2>/dev/null; then
     unproc='mount -t tmpfs none /proc && exec "$0" "$@"'
-    check "with a temporary name" unshare -rm sh -c "$unproc" env OPENSSL_CONF="$WORK/ours.cnf" "$AESOP" seal -k key -o there/out text
-    check "... it opens" eval 'aesop open -k key there/out | cmp - text'
-    check "... -f" unshare -rm sh -c "$unproc" env OPENSSL_CONF="$WORK/ours.cnf" "$AESOP" seal -k key -fo there/out text
+    check "with a temporary name" unshare -rm sh -c "$unproc" "$AESOP" seal -k key -o there/out text
+    check "... it opens" holds_text there/out
+    says "... an existing file stays" 3 "there already" \
+        unshare -rm sh -c "$unproc" "$AESOP" seal -k key -o there/out text
+    check "... -f" unshare -rm sh -c "$unproc" "$AESOP" seal -k key -fo there/out text
     only "... and no other file is there" out
     rm there/out
     says "... a failure" 1 segment unshare -rm sh -c "$unproc" "$AESOP" open -k other -o there/out small
@@ -365,27 +376,32 @@ if unshare -rm sh -c 'mount -t tmpfs none /proc' 2>/dev/null; then
         interrupted "with a temporary name" $signal unshare -rm sh -c "$unproc" "$AESOP" seal -k key -o there/out
         only "SIG$signal leaves nothing"
     done
-    says "a full disk" 3 "out: .*No space left" unshare -rm sh -c \
-        "mount -t tmpfs -o size=1m none there && { $AESOP seal -k key -j 2 -o there/out large; s=\$?; ls -A there | grep . && exit 9; exit \$s; }"
-    says "a full disk, by a pipe" 3 "out: .*No space left" unshare -rm sh -c \
-        "mount -t tmpfs -o size=1m none there && { cat large | $AESOP seal -k key -o there/out; s=\$?; ls -A there | grep . && exit 9; exit \$s; }"
+    # Ends with the command's status, or 9 where it left something.
+    full='mount -t tmpfs -o size=1m none there && eval "$1"; status=$?; [ -z "$(ls -A there)" ] || exit 9; exit $status'
+    says "a full disk" 3 "out: .*No space left" unshare -rm sh -c "$full" - "$AESOP seal -k key -j 2 -o there/out large"
+    says "a full disk, by a pipe" 3 "out: .*No space left" unshare -rm sh -c "$full" - \
+        "cat large | $AESOP seal -k key -o there/out"
 else
     skip "temporary names, full disks" "this machine gives no mount namespace"
 fi
 only "nothing is left"
 
 # ------------------------------------------------------------------------------------------------ a terminal
-slow() { (head -c 3000000 large; sleep 1.2; tail -c +3000001 large) | ours "$APPS/cli_terminal.py" -s -- "$@" 2>&1 >/dev/null; }
-contains "more than a second: progress" '[0-9.]+ MiB, [0-9.]+ [KM]iB/s' "$(slow "$AESOP" seal -k key | tr '\r' '\n')"
-equal "... with -q none" "exit status 0" "$(slow "$AESOP" seal -qk key | tr -d '\n')"
-equal "short work: no progress" "exit status 0" "$(ours "$APPS/cli_terminal.py" -s -- "$AESOP" seal -k key large 2>&1 >/dev/null | tr -d '\n')"
-(head -c 3000000 large; sleep 1.2; tail -c +3000001 large) | aesop seal -k key 2>err >/dev/null
+slow_text() { head -c 3000000 large; sleep 1.2; tail -c +3000001 large; }
+# shown COMMAND...: what it shows on a terminal that is not its output.
+shown() { ours "$APPS/cli_terminal.py" -s -- "$@" 2>&1 >/dev/null | tr '\r' '\n'; }
+contains "more than a second: progress" '[0-9.]+ MiB, [0-9.]+ [KM]iB/s' "$(slow_text | shown "$AESOP" seal -k key)"
+equal "... with -q none" "exit status 0" "$(slow_text | shown "$AESOP" seal -qk key | tr -d '\n')"
+equal "short work: no progress" "exit status 0" "$(shown "$AESOP" seal -k key large | tr -d '\n')"
+slow_text | aesop seal -k key 2>err >/dev/null
 equal "no terminal: no progress" "" "$(cat err)"
 
 # ------------------------------------------------------------------------------------------------ the rest
 says "-v: aesop serves" 0 "AES-256-GCM is served by the provider aesop, kernel " aesop seal -vk key -o /dev/null text
-says "-v: default serves" 0 "AES-256-GCM is served by the provider default;" theirs "$AESOP" seal -vk key -o /dev/null text
-says "-v: ChaCha20-Poly1305 is default's" 0 "served by the provider default" aesop seal -vk key -c chacha20-poly1305 -o /dev/null text
+says "-v: default serves" 0 "AES-256-GCM is served by the provider default;" \
+    theirs "$AESOP" seal -vk key -o /dev/null text
+says "-v: ChaCha20-Poly1305 is default's" 0 "served by the provider default" \
+    aesop seal -vk key -c chacha20-poly1305 -o /dev/null text
 check "default opens what aesop sealed" eval 'theirs "$AESOP" open -k key threaded | cmp - large'
 check "aesop opens what default sealed" eval 'theirs "$AESOP" seal -k key large | aesop open -k key | cmp - large'
 says "no command" 2 "no command" aesop
@@ -416,7 +432,8 @@ equal "the manual page has every option" "" "$(grep -v '^ok:' undocumented)"
 
 # completes WORD... prints what bash offers for the last word.
 completes() {
-    PATH=$BUILD/bin:$PATH bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _aesop; printf "%s\n" "${COMPREPLY[@]}"' \
+    PATH=$BUILD/bin:$PATH bash -c \
+        '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _aesop; printf "%s\n" "${COMPREPLY[@]}"' \
         "$ROOT/docs/completion/aesop.bash" "$@" | tr '\n' ' '
 }
 equal "completion: commands" "seal " "$(completes aesop s)"

@@ -11,7 +11,8 @@ WISH="?provider=aesop"
 
 doctor() { OPENSSL_CONF=$1 "$AESOP" doctor 2>&1; }
 
-# finds NAME FILE PATTERN...: doctor and conf --check end with 1, and each has a line for every PATTERN: a fault with a fix.
+# finds NAME FILE PATTERN...: doctor and conf --check end with 1, and each has a line for every PATTERN: a fault, or a
+# note, with what to do.
 finds() {
     local name=$1 file=$2 pattern status program
     shift 2
@@ -22,7 +23,8 @@ finds() {
         for pattern; do
             grep -Eq "^(fault|note) .*$pattern.*; fix: ." found || echo "expected a line for: $pattern" >>found
         done
-        if grep -q expected found; then fail "$name: ${program##*aesop }" found; else pass "$name: ${program##*aesop }"; fi
+        label="$name: ${program##*/aesop }"
+        if grep -q expected found; then fail "$label" found; else pass "$label"; fi
     done
 }
 
@@ -30,7 +32,8 @@ finds() {
 sound() {
     local status=0
     doctor "$2" >found </dev/null || status=$?
-    if [ $status -eq 0 ] && ! grep -q ^fault found && grep -Eq "${3:-^ok}" found && "$AESOP" conf --check "$2" >>found; then
+    if [ $status -eq 0 ] && ! grep -q ^fault found && grep -Eq "${3:-^ok}" found &&
+        "$AESOP" conf --check "$2" >>found; then
         pass "$1"
     else
         fail "$1" found
@@ -138,10 +141,12 @@ running() {
     wait_for 10 grep -q pipe "/proc/$SERVER/wchan" || sleep 0.5
 }
 running ours
-contains "a process with aesop" "^ok .*process $SERVER .*openssl.* has aesop loaded: $MODULES/aesop.so" "$("$AESOP" doctor "$SERVER")"
+contains "a process with aesop" "^ok .*process $SERVER .*openssl.* has aesop loaded: $MODULES/aesop.so" \
+    "$("$AESOP" doctor "$SERVER")"
 stop_server
 running theirs
-contains "a process without" "^fault .*has .*libcrypto.* loaded, but not aesop; OPENSSL_CONF = .*theirs.cnf; fix: " "$("$AESOP" doctor "$SERVER")"
+contains "a process without" "^fault .*libcrypto.* loaded, but not aesop; OPENSSL_CONF = .*theirs.cnf; fix: " \
+    "$("$AESOP" doctor "$SERVER")"
 refused "... is a fault" "$AESOP" doctor "$SERVER"
 stop_server
 contains "a process without libcrypto" "^fault .*neither libcrypto nor aesop" "$("$AESOP" doctor $$)"
