@@ -218,10 +218,12 @@ static void events(const char *modules)
     printf("default properties\n");
     all(ctx);
     EVP_set_default_properties(ctx, "");
+    cipher(ctx, "AES-128-GCM", NULL);
     EVP_default_properties_enable_fips(ctx, 1);
     printf("fips\n");
     cipher(ctx, "AES-128-GCM", NULL);
     EVP_default_properties_enable_fips(ctx, 0);
+    cipher(ctx, "AES-128-GCM", NULL);
     printf("thread\n");
     pthread_create(&thread, NULL, in_thread, ctx);
     pthread_join(thread, NULL);
