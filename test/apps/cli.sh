@@ -332,6 +332,8 @@ rm there/*
 says "a folder that is not there" 3 "nowhere/out.*No such file" aesop seal -k key -o nowhere/out text
 says "a folder as input" 3 "a directory" aesop seal -k key .
 says "an input that is not there" 3 "nowhere.*No such file" aesop seal -k key nowhere
+says "an input that fails" 3 "/proc/self/mem: reading near segment 0: Input/output error" \
+    aesop seal -k key -o there/out /proc/self/mem
 says "a full device" 3 "full.*No space left" aesop seal -k key -o /dev/full text
 says "standard output on a full device" 3 "standard output.*No space left" eval 'aesop seal -k key text >/dev/full'
 says "a result on a full device" 3 "standard output.*No space left" eval 'aesop verify -k key -a who small >/dev/full'
