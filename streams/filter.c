@@ -149,6 +149,8 @@ int aesop_filter_enter(struct aesop_filter *f, BIO *next, enum aesop_filter_side
         return aesop_stream_raise(s);
     f->side = side;
     f->origin = side == SIDE_READ ? aesop_source_tell(next) : -1;
+    if (f->origin >= 0 && BIO_method_type(next) == BIO_TYPE_MEM)
+        f->memory_end = (long)f->origin + BIO_ctrl(next, BIO_CTRL_INFO, 0, NULL);
     if (s->config.encrypt) {
         /* In front of the cache line where the ciphertext will start. */
         f->out_pos = LINE_BYTES - s->header_bytes;

@@ -47,6 +47,7 @@ struct aesop_filter {
     int verify_only; /* this one is too long for that, so it is read twice */
 
     int64_t origin;                          /* where the stream starts in a source that can seek, or -1 */
+    long memory_end;                         /* of a source in memory */
     uint64_t position;                       /* of the next byte that is read, in the text */
     int seek_pending;                        /* to position */
     int sought;                              /* and no unit was read since */

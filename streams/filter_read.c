@@ -34,7 +34,7 @@ static enum progress fill(struct aesop_filter *f, BIO *b, BIO *next)
         memmove(f->in, f->in + f->in_pos, f->in_len);
         f->in_pos = 0;
     }
-    if (f->header_missing > 0 && (f->seek_pending || in_memory(f, next)))
+    if (f->header_missing > 0 && f->seek_pending)
         goal = f->header_missing;
     if (goal > INT_MAX)
         goal = INT_MAX;
@@ -111,32 +111,51 @@ static void seek_now(struct aesop_filter *f, BIO *next)
     f->skip = number > 0 ? at % text : f->position;
 }
 
+/* Where a source in memory stands that has so many bytes left. */
+static long memory_at(const struct aesop_filter *f, BIO *next, long there)
+{
+    /* The end of what cannot be written to stays where it is. */
+    return BIO_test_flags(next, BIO_FLAGS_MEM_RDONLY) ? f->memory_end - there
+                                                      : BIO_ctrl(next, BIO_C_FILE_TELL, 0, NULL);
+}
+
 /*
- * Takes the next unit out of a source in memory without a copy; the memory stays as it is during a call. Returns 0 where that
- * cannot be had.
+ * Takes the header, and the next unit, out of a source in memory without a copy; the memory stays as it is during a
+ * call. BLOCKED where that cannot be had.
  */
-static int lend_unit(struct aesop_filter *f, BIO *next, struct unit *u)
+static enum progress lend_unit(struct aesop_filter *f, BIO *next, struct unit *u)
 {
     const struct aesop_stream *s = &f->stream;
     long at, there;
     char *memory, byte;
 
-    if (!in_memory(f, next) || f->in_pos != f->in_len || f->ended || (there = BIO_get_mem_data(next, &memory)) <= 0)
-        return 0;
+    if ((there = BIO_get_mem_data(next, &memory)) <= 0)
+        return BLOCKED;
+    at = memory_at(f, next, there);
+    if (f->header_missing > 0) {
+        size_t taken;
+
+        if (!aesop_filter_take_header(f, (uint8_t *)memory, (size_t)there, &taken))
+            return FAILED;
+        memory += taken;
+        there -= (long)taken;
+        at += (long)taken;
+    }
     u->in = (const uint8_t *)memory;
     u->last = (size_t)there < s->unit + s->lookahead;
     u->len = u->last ? (size_t)there : s->unit;
     u->in_place = 1;
-    at = BIO_ctrl(next, BIO_C_FILE_TELL, 0, NULL);
-    if (BIO_ctrl(next, BIO_C_FILE_SEEK, at + (long)u->len, NULL) != at + (long)u->len)
-        return 0;
-    if (!u->last)
-        return 1;
-    /* Whether that is the end, or more will be written later, the source says only to a read. */
-    f->ended = BIO_read(next, &byte, 1) == 0;
-    if (!f->ended)
-        BIO_ctrl(next, BIO_C_FILE_SEEK, at, NULL);
-    return f->ended;
+    if (f->header_missing == 0 && !f->seek_pending &&
+        BIO_ctrl(next, BIO_C_FILE_SEEK, at + (long)u->len, NULL) == at + (long)u->len) {
+        if (!u->last)
+            return DONE;
+        /* Whether that is the end, or more will be written later, the source says only to a read. */
+        f->ended = BIO_read(next, &byte, 1) == 0;
+        if (f->ended)
+            return DONE;
+    }
+    BIO_ctrl(next, BIO_C_FILE_SEEK, at, NULL);
+    return BLOCKED;
 }
 
 /* Waits for the next unit. */
@@ -147,8 +166,15 @@ static enum progress get_unit(struct aesop_filter *f, BIO *b, BIO *next, struct 
 
         if (f->seek_pending && f->header_missing == 0)
             seek_now(f, next);
-        if (have_unit(f, u) || (f->header_missing == 0 && lend_unit(f, next, u)))
+        if (have_unit(f, u))
             return DONE;
+        if (in_memory(f, next) && f->in_pos == f->in_len && !f->ended) {
+            result = lend_unit(f, next, u);
+            if (result != BLOCKED)
+                return result;
+            if (f->seek_pending && f->header_missing == 0)
+                continue;
+        }
         result = fill(f, b, next);
         if (result != DONE)
             return result;

@@ -331,7 +331,7 @@ int stream_run(BIO *filter, enum stream_side side, struct stream_mem m, size_t p
         m.capacity = out_capacity;
     }
     m.pos = 0;
-    BIO_push(filter, stream_mem_bio(&m));
+    BIO_push(filter, side == STREAM_READ && m.libcrypto ? BIO_new_mem_buf(in, (int)in_len) : stream_mem_bio(&m));
     if (side == STREAM_READ) {
         reason = read_all(filter, piece, out, out_capacity, out_len);
     } else {

@@ -64,6 +64,7 @@ struct stream_mem {
     int seekable;
     int flushes;
     int blocked;
+    int libcrypto; /* none of the above: reading is from a BIO_new_mem_buf() */
 };
 BIO *stream_mem_bio(struct stream_mem *m);
 

@@ -36,18 +36,19 @@ static int among(const int *reasons, int reason)
     return *reasons != 0;
 }
 
-/* Decrypts on both sides, in large and small calls. */
+/* Decrypts on both sides, in large and small calls, and out of libcrypto's memory. */
 static void check_refused(const struct stream_case *c, const unsigned char *data, size_t len, struct expected e,
                           const char *what, size_t where)
 {
     static const size_t pieces[] = { 0, 5 };
 
-    for (int way = 0; way < 4; way++) {
-        const size_t piece = pieces[way >> 1];
+    for (int way = 0; way < 6; way++) {
+        const size_t piece = pieces[way >> 1 & 1];
         size_t out_len;
         int reason;
 
-        reason = stream_run(stream_filter(c, 0), way & 1, (struct stream_mem){ .seekable = way >> 1 }, piece, out,
+        reason = stream_run(stream_filter(c, 0), way & 1,
+                            (struct stream_mem){ .seekable = way >> 1 & 1, .libcrypto = way >> 2 }, piece, out,
                             sizeof out, &out_len, data, len);
         CHECK(among(e.reasons, reason), "%s, segment %zu: %s %zu: way %d gives reason %d", c->cipher, c->segment, what,
               where, way, reason);

@@ -232,6 +232,33 @@ static void test_read_does_not_wait(void)
     BIO_free_all(b);
 }
 
+/* Memory that is still being written to ends in a retry, and is gone on with. */
+static void test_growing_memory(void)
+{
+    for (size_t i = 0; i < stream_case_count; i++)
+        for (size_t step = 1; step < 600; step += 37) {
+            const struct stream_case *c = &stream_cases[i];
+            const size_t len = make_stream(c, 600);
+            BIO *memory = BIO_new(BIO_s_mem()), *b = BIO_push(stream_filter(c, 0), memory);
+            size_t got = 0, n;
+
+            for (size_t at = 0; at < len; at += step) {
+                const size_t more = len - at < step ? len - at : step;
+
+                CU_ASSERT(BIO_write(memory, stream + at, (int)more) == (int)more);
+                while (BIO_read_ex(b, out + got, sizeof out - got, &n))
+                    got += n;
+                CHECK(BIO_should_retry(b), "the end of the memory is not the stream's, at %zu", at);
+            }
+            BIO_set_mem_eof_return(memory, 0);
+            while (BIO_read_ex(b, out + got, sizeof out - got, &n))
+                got += n;
+            CHECK(got == 600 && memcmp(out, text, got) == 0 && BIO_read(b, out, 1) == 0 && stream_error() == 0,
+                  "%s, steps of %zu: %zu bytes", c->cipher, step, got);
+            BIO_free_all(b);
+        }
+}
+
 /* ---- reset, re-keying, duplicates ---- */
 
 static size_t read_rest(BIO *b, unsigned char *to, size_t capacity)
@@ -741,6 +768,7 @@ int main(int argc, char **argv)
     CU_add_test(suite, "chains with base64 and buffer", test_chains);
     CU_add_test(suite, "nested filters, a pipe", test_nested_and_pipe);
     CU_add_test(suite, "reads do not wait with bytes in hand", test_read_does_not_wait);
+    CU_add_test(suite, "memory that grows", test_growing_memory);
     CU_add_test(suite, "reset", test_reset);
     CU_add_test(suite, "streams one after the other", test_many_streams);
     CU_add_test(suite, "re-keying", test_rekey);
