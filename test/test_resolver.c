@@ -14,6 +14,7 @@
 #include <openssl/provider.h>
 
 #include "aesop/resolver.h"
+#include "cache/resolver.h"
 
 /* ---- helpers ---- */
 
@@ -307,6 +308,50 @@ static void long_questions(void)
         query[0] = '?';
         CU_ASSERT_TRUE(same_as_fetch(r, ctx, "AES-128-GCM", query));
     }
+    AESOP_RESOLVER_free(r);
+    support_ctx_free(ctx);
+}
+
+/* ---- answers from memory write nothing ---- */
+
+/* Everything that threads share: if none of it changes, nobody's cache line is taken away. */
+struct shared {
+    struct aesop_resolver_st resolver;
+    uint64_t index[64];
+    struct aesop_slot slots[16];
+};
+
+static void copy_shared(struct shared *copy, const AESOP_RESOLVER *r, const struct aesop_table *t)
+{
+    memcpy(&copy->resolver, r, sizeof copy->resolver);
+    memcpy(copy->index, (const void *)t->index, (t->mask + 1) * sizeof *copy->index);
+    memcpy(copy->slots, t->slots, t->capacity * sizeof *copy->slots);
+}
+
+static void hits_write_nothing(void)
+{
+    static struct shared before, after;
+    OSSL_LIB_CTX *ctx = support_ctx_default();
+    AESOP_RESOLVER *r = resolver_for(ctx, 16);
+
+    CU_ASSERT_TRUE(AESOP_RESOLVER_set_constraints(r, "RC4, AES keySize < 256"));
+    for (int i = 0; i < 1000; i++) {
+        CU_ASSERT_PTR_NOT_NULL(AESOP_RESOLVER_get0_cipher(r, "AES-128-GCM", NULL));
+        CU_ASSERT_PTR_NOT_NULL(AESOP_RESOLVER_get0_digest(r, "SHA2-256", "provider=default"));
+        CU_ASSERT_PTR_NULL(AESOP_RESOLVER_get0_cipher(r, "no-such-cipher", NULL));
+        CU_ASSERT_FALSE(AESOP_RESOLVER_permits(r, 0, "AES-128-GCM", 0, 128, 0));
+        /* The first answers are remembered, the second ones noted as in use. */
+        if (i == 1) {
+            copy_shared(&before, r, r->answers);
+            CU_ASSERT_EQUAL(stats_of(r).fetches, 3);
+        }
+    }
+    copy_shared(&after, r, r->answers);
+    CU_ASSERT_EQUAL(memcmp(&before, &after, sizeof before), 0);
+    copy_shared(&before, r, r->decisions);
+    CU_ASSERT_FALSE(AESOP_RESOLVER_permits(r, 0, "AES-128-GCM", 0, 128, 0));
+    copy_shared(&after, r, r->decisions);
+    CU_ASSERT_EQUAL(memcmp(&before, &after, sizeof before), 0);
     AESOP_RESOLVER_free(r);
     support_ctx_free(ctx);
 }
@@ -645,6 +690,7 @@ int main(int argc, char **argv)
     CU_ADD_TEST(names, misses_are_remembered);
     CU_ADD_TEST(names, long_questions);
     CU_pSuite memory = CU_add_suite("memory", NULL, NULL);
+    CU_ADD_TEST(memory, hits_write_nothing);
     CU_ADD_TEST(memory, small_capacities);
     CU_ADD_TEST(memory, eviction_spares_the_used);
     CU_ADD_TEST(memory, bounded_bytes);
