@@ -134,8 +134,8 @@ AESOP_EXPORT void AESOP_RESOLVER_get_stats(AESOP_RESOLVER *resolver, AESOP_RESOL
 
 /*
  * From now on these constraints hold; NULL: none, as in the beginning. Where the list has an error, the constraints
- * from before go on holding, and the error raised says at which byte of the list what was expected. Earlier lists
- * take memory until the resolver is freed, since another thread may be reading one.
+ * from before go on holding, and the error raised says at which byte of the list what was expected. Lists, and
+ * 4 KiB for decisions on each, are kept until the resolver is freed, since another thread may be reading one.
  */
 AESOP_EXPORT int AESOP_RESOLVER_set_constraints(AESOP_RESOLVER *resolver, const char *list);
 
