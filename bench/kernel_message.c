@@ -20,6 +20,7 @@ static void failed(void *arg, const struct aesop_kernels *kernels)
 int kernel_dispatch(struct aesop_dispatch *dispatch, const char *kernel)
 {
     dispatch->chunk = CHUNK_BYTES;
+    dispatch->nt_bytes = AESOP_NT_BYTES;
     return aesop_dispatch_choose(dispatch, aesop_kernel_choices, aesop_cpu_features(),
                                  strcmp(kernel, "auto") == 0 ? NULL : kernel, failed, NULL);
 }

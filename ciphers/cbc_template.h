@@ -66,8 +66,8 @@ VEC_INLINE __m128i cbc_dec_some(const struct aesop_aes_key *key, uint8_t *out, c
     return previous;
 }
 
-static VEC_TARGET void KERNEL(cbc_dec)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len,
-                                       uint8_t iv[16])
+VEC_INLINE void cbc_dec(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16],
+                        const int nt)
 {
     __m128i previous = block_load(iv);
 
@@ -82,18 +82,15 @@ static VEC_TARGET void KERNEL(cbc_dec)(const struct aesop_aes_key *key, uint8_t 
         previous = block_load(in + CBC_BATCH * VEC_BYTES - 16);
         cbc_dec_rounds(key, s, CBC_BATCH);
 
-        /*
-         * The ciphertext in front of each vector is read anew, to save registers: last vector first, since out may be
-         * in.
-         */
+        /* The ciphertext in front of each vector is read anew, to save registers, and before anything is written. */
         const vec last_key = vec_round_key(key, key->rounds);
+        s[0] = vec_aesdeclast(s[0], vec_xor(last_key, first_chain));
         UNROLL
-        for (int i = CBC_BATCH - 1; i > 0; i--) {
-            const vec chain = vec_load(in + i * VEC_BYTES - 16);
-
-            vec_store(out + i * VEC_BYTES, vec_aesdeclast(s[i], vec_xor(last_key, chain)));
-        }
-        vec_store(out, vec_aesdeclast(s[0], vec_xor(last_key, first_chain)));
+        for (int i = 1; i < CBC_BATCH; i++)
+            s[i] = vec_aesdeclast(s[i], vec_xor(last_key, vec_load(in + i * VEC_BYTES - 16)));
+        UNROLL
+        for (int i = 0; i < CBC_BATCH; i++)
+            vec_store_either(out + i * VEC_BYTES, s[i], nt);
         in += CBC_BATCH * VEC_BYTES;
         out += CBC_BATCH * VEC_BYTES;
     }
@@ -118,4 +115,17 @@ static VEC_TARGET void KERNEL(cbc_dec)(const struct aesop_aes_key *key, uint8_t 
         break;
     }
     block_store(iv, previous);
+}
+
+static VEC_TARGET void KERNEL(cbc_dec)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len,
+                                       uint8_t iv[16])
+{
+    cbc_dec(key, out, in, len, iv, 0);
+}
+
+static VEC_TARGET void KERNEL(cbc_dec_nt)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len,
+                                          uint8_t iv[16])
+{
+    cbc_dec(key, out, in, len, iv, 1);
+    _mm_sfence();
 }

@@ -36,6 +36,22 @@ static const uint8_t *in_place_if_overlapping(uint8_t *out, const uint8_t *in, s
     return out;
 }
 
+/* Large outputs that whole blocks can align. */
+static int writes_past_caches(const struct aesop_dispatch *d, const uint8_t *out, const uint8_t *in, size_t len)
+{
+    return len >= d->nt_bytes && out != in && (uintptr_t)out % AESOP_BLOCK_BYTES == 0;
+}
+
+enum { NT_ALIGNMENT = 64 };
+
+/* First what is missing to the alignment, then chunks. */
+static size_t next_nt_run(const struct aesop_dispatch *d, const uint8_t *out, size_t len)
+{
+    const size_t missing = (0 - (uintptr_t)out) % NT_ALIGNMENT;
+
+    return min_size(len, missing != 0 ? missing : d->chunk);
+}
+
 void aesop_cbc_encrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in,
                        size_t len, uint8_t iv[16])
 {
@@ -46,10 +62,15 @@ void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_ke
                        size_t len, uint8_t iv[16])
 {
     in = in_place_if_overlapping(out, in, len);
-    do {
-        const size_t run = min_size(len, d->chunk);
 
-        kernels_for(d, run, CBC_NARROW_BYTES)->cbc_dec(key, out, in, run, iv);
+    const int nt = writes_past_caches(d, out, in, len);
+    do {
+        const size_t run = nt ? next_nt_run(d, out, len) : min_size(len, d->chunk);
+
+        if (nt && run > NT_ALIGNMENT)
+            d->kernels->cbc_dec_nt(key, out, in, run, iv);
+        else
+            kernels_for(d, run, CBC_NARROW_BYTES)->cbc_dec(key, out, in, run, iv);
         in += run;
         out += run;
         len -= run;
@@ -157,6 +178,26 @@ RARE static size_t finish_block(const struct aesop_dispatch *d, struct aesop_gcm
     return take;
 }
 
+/* Whole blocks so far, to an output that goes past the caches. */
+RARE static void gcm_crypt_nt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in,
+                              size_t len, int enc)
+{
+    const struct aesop_kernels *kernels = d->kernels;
+
+    while (len > 0) {
+        const size_t run = next_nt_run(d, out, len);
+
+        need_powers(kernels, &gcm->key, run);
+        if (run > NT_ALIGNMENT)
+            (enc ? kernels->gcm_enc_nt : kernels->gcm_dec_nt)(&gcm->key, &gcm->state, out, in, run);
+        else
+            (enc ? kernels->gcm_enc : kernels->gcm_dec)(&gcm->key, &gcm->state, out, in, run);
+        in += run;
+        out += run;
+        len -= run;
+    }
+}
+
 static int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in, size_t len,
                      int enc)
 {
@@ -172,6 +213,10 @@ static int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint
         in += taken;
         out += taken;
         len -= taken;
+    }
+    if (writes_past_caches(d, out, in, len)) {
+        gcm_crypt_nt(d, gcm, out, in, len, enc);
+        return 1;
     }
     while (len > 0) {
         const size_t run = min_size(len, d->chunk);

@@ -5,11 +5,18 @@
 
 #include "ciphers/kernels.h"
 
+/*
+ * What no cache would keep until it is read need not go through one: reading every line of the output before it is
+ * written, as caches do, then takes a third of what memory can move. Measured at 30 MB: CBC decryption 8.2 to 10.3 GB/s.
+ */
+#define AESOP_NT_BYTES ((size_t)16 << 20)
+
 /* Chosen once, when the provider loads; read-only from then on. */
 struct aesop_dispatch {
     const struct aesop_kernels *kernels;
     const struct aesop_kernels *narrow; /* serves short runs; may be the same */
     size_t chunk;                       /* bytes of the longest run, a multiple of 4096 */
+    size_t nt_bytes;                    /* calls of so many bytes and more write past the caches */
 };
 
 /* One GCM message. Contains no pointer: may be copied as bytes. */

@@ -253,10 +253,11 @@ VEC_INLINE void ghash_batch(struct ghash *g, const struct aesop_gcm_key *key, co
 
 /*
  * CTR of one batch, with GHASH of the batch at `hashed` (if `hashing`) woven between the rounds, so that the units for
- * AES and for multiplication are both kept busy.
+ * AES and for multiplication are both kept busy. nt: out is written past the caches; `copy` is written as well, if it
+ * is not NULL.
  */
 VEC_INLINE void gcm_batch(const struct aesop_gcm_key *key, struct counters *c, struct ghash *g, uint8_t *out,
-                          const uint8_t *in, const int hashing, const uint8_t *hashed)
+                          const uint8_t *in, const int hashing, const uint8_t *hashed, const int nt, uint8_t *copy)
 {
     vec s[GCM_BATCH];
 
@@ -282,8 +283,11 @@ VEC_INLINE void gcm_batch(const struct aesop_gcm_key *key, struct counters *c, s
     for (int i = 0; i < GCM_BATCH; i++)
         s[i] = vec_aesenclast(s[i], vec_xor(last_key, vec_load(in + i * VEC_BYTES)));
     UNROLL
-    for (int i = 0; i < GCM_BATCH; i++)
-        vec_store(out + i * VEC_BYTES, s[i]);
+    for (int i = 0; i < GCM_BATCH; i++) {
+        vec_store_either(out + i * VEC_BYTES, s[i], nt);
+        if (copy != NULL)
+            vec_store(copy + i * VEC_BYTES, s[i]);
+    }
 }
 
 /* n <= 4 vectors at the end of a run, the last of them of last_bytes. */
@@ -341,31 +345,33 @@ VEC_INLINE void gcm_finish(const struct aesop_gcm_key *key, struct aesop_gcm_sta
 }
 
 VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                         const uint8_t *in, size_t len, const int enc)
+                         const uint8_t *in, size_t len, const int enc, const int nt)
 {
     struct counters c = counters_start(state, (len + 15) / 16);
     struct ghash g = ghash_begin(key, block_load(state->ghash), (len + 15) / 16);
 
-    if (len >= GCM_BATCH_BYTES) {
-        if (enc) { /* ciphertext can be hashed one batch behind */
-            gcm_batch(key, &c, &g, out, in, 0, NULL);
+    if (enc && len >= GCM_BATCH_BYTES) {                   /* ciphertext can be hashed one batch behind */
+        _Alignas(VEC_BYTES) uint8_t last[GCM_BATCH_BYTES]; /* what went past the caches, where that is wanted */
+        uint8_t *copy = nt ? last : NULL;
+        const uint8_t *hashed;
+
+        gcm_batch(key, &c, &g, out, in, 0, NULL, nt, copy);
+        for (;;) {
+            hashed = nt ? last : out;
+            BLOCK_FORGET(hashed); /* or what was just written is kept on the stack as well */
             in += GCM_BATCH_BYTES;
             out += GCM_BATCH_BYTES;
             len -= GCM_BATCH_BYTES;
+            if (len < GCM_BATCH_BYTES)
+                break;
+            gcm_batch(key, &c, &g, out, in, 1, hashed, nt, copy);
         }
-        for (; len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
-            const uint8_t *hashed = in;
-
-            if (enc) {
-                hashed = out - GCM_BATCH_BYTES;
-                BLOCK_FORGET(hashed); /* or what was just written is kept on the stack as well */
-            }
-            gcm_batch(key, &c, &g, out, in, 1, hashed);
-            in += GCM_BATCH_BYTES;
-            out += GCM_BATCH_BYTES;
-        }
-        if (enc)
-            ghash_batch(&g, key, out - GCM_BATCH_BYTES);
+        ghash_batch(&g, key, hashed);
+    }
+    for (; !enc && len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
+        gcm_batch(key, &c, &g, out, in, 1, in, nt, NULL);
+        in += GCM_BATCH_BYTES;
+        out += GCM_BATCH_BYTES;
     }
     if (len > 4 * VEC_BYTES) {
         gcm_some(key, state, &c, &g, out, in, 4, VEC_BYTES, enc);
@@ -391,14 +397,28 @@ static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_enc_long)(const stru
                                                                       struct aesop_gcm_state *state, uint8_t *out,
                                                                       const uint8_t *in, size_t len)
 {
-    gcm_long(key, state, out, in, len, 1);
+    gcm_long(key, state, out, in, len, 1, 0);
 }
 
 static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_dec_long)(const struct aesop_gcm_key *key,
                                                                       struct aesop_gcm_state *state, uint8_t *out,
                                                                       const uint8_t *in, size_t len)
 {
-    gcm_long(key, state, out, in, len, 0);
+    gcm_long(key, state, out, in, len, 0, 0);
+}
+
+static VEC_TARGET void KERNEL(gcm_enc_nt)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                                          const uint8_t *in, size_t len)
+{
+    gcm_long(key, state, out, in, len, 1, 1);
+    _mm_sfence();
+}
+
+static VEC_TARGET void KERNEL(gcm_dec_nt)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                                          const uint8_t *in, size_t len)
+{
+    gcm_long(key, state, out, in, len, 0, 1);
+    _mm_sfence();
 }
 
 static VEC_TARGET void KERNEL(gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,

@@ -66,6 +66,9 @@ struct aesop_kernels {
     void (*cbc_enc)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16]);
     void (*cbc_dec)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16]);
 
+    /* The same with the output past the caches (non-temporal): out is aligned to 64 bytes and apart from in. */
+    void (*cbc_dec_nt)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16]);
+
     /* Expands the key and computes H^1. */
     void (*gcm_expand)(struct aesop_gcm_key *key, const uint8_t *user_key, size_t key_bytes);
     /* Makes at least `count` (1..AESOP_GCM_MAX_POWERS) powers of H available. */
@@ -88,6 +91,11 @@ struct aesop_kernels {
                     size_t len);
     void (*gcm_dec)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
                     size_t len);
+    /* The same with the output past the caches: out is aligned to 64 bytes and apart from in. */
+    void (*gcm_enc_nt)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
+                       size_t len);
+    void (*gcm_dec_nt)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
+                       size_t len);
     /* The full tag of a message of so many bytes of associated data and text. */
     void (*gcm_tag)(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state, uint8_t tag[16],
                     uint64_t aad_bytes, uint64_t text_bytes);

@@ -19,12 +19,15 @@ const struct aesop_kernels aesop_kernels_aesni = {
     .aes_enc_block = aesop_aes_enc_block_aesni,
     .cbc_enc = aesop_cbc_enc_aesni,
     .cbc_dec = cbc_dec_aesni,
+    .cbc_dec_nt = cbc_dec_nt_aesni,
     .gcm_expand = aesop_gcm_expand_aesni,
     .gcm_powers = gcm_powers_aesni,
     .gcm_start = gcm_start_aesni,
     .gcm_hash = gcm_hash_aesni,
     .gcm_enc = gcm_enc_aesni,
     .gcm_dec = gcm_dec_aesni,
+    .gcm_enc_nt = gcm_enc_nt_aesni,
+    .gcm_dec_nt = gcm_dec_nt_aesni,
     .gcm_tag = gcm_tag_aesni,
 };
 

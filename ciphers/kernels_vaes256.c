@@ -19,12 +19,15 @@ const struct aesop_kernels aesop_kernels_vaes256 = {
     .aes_enc_block = aesop_aes_enc_block_aesni,
     .cbc_enc = aesop_cbc_enc_aesni,
     .cbc_dec = cbc_dec_vaes256,
+    .cbc_dec_nt = cbc_dec_nt_vaes256,
     .gcm_expand = aesop_gcm_expand_aesni,
     .gcm_powers = gcm_powers_vaes256,
     .gcm_start = gcm_start_vaes256,
     .gcm_hash = gcm_hash_vaes256,
     .gcm_enc = gcm_enc_vaes256,
     .gcm_dec = gcm_dec_vaes256,
+    .gcm_enc_nt = gcm_enc_nt_vaes256,
+    .gcm_dec_nt = gcm_dec_nt_vaes256,
     .gcm_tag = gcm_tag_vaes256,
 };
 

@@ -28,6 +28,7 @@ static const uint8_t vec_mask_bytes[64] = {
 typedef __m128i vec;
 #define vec_load(p) _mm_loadu_si128((const __m128i *)(p))
 #define vec_store(p, v) _mm_storeu_si128((__m128i *)(p), v)
+#define vec_store_nt(p, v) _mm_stream_si128((__m128i *)(p), v)
 #define vec_xor(a, b) _mm_xor_si128(a, b)
 #define vec_xor3(a, b, c) _mm_xor_si128(_mm_xor_si128(a, b), c)
 #define vec_add32(a, b) _mm_add_epi32(a, b)
@@ -58,6 +59,7 @@ typedef __m128i vec;
 typedef __m256i vec;
 #define vec_load(p) _mm256_loadu_si256((const __m256i *)(p))
 #define vec_store(p, v) _mm256_storeu_si256((__m256i *)(p), v)
+#define vec_store_nt(p, v) _mm256_stream_si256((__m256i *)(p), v)
 #define vec_xor(a, b) _mm256_xor_si256(a, b)
 #define vec_xor3(a, b, c) _mm256_xor_si256(_mm256_xor_si256(a, b), c)
 #define vec_add32(a, b) _mm256_add_epi32(a, b)
@@ -104,6 +106,7 @@ VEC_INLINE void vec_store_some(uint8_t *p, vec v, size_t n)
 typedef __m512i vec;
 #define vec_load(p) _mm512_loadu_si512(p)
 #define vec_store(p, v) _mm512_storeu_si512(p, v)
+#define vec_store_nt(p, v) _mm512_stream_si512((void *)(p), v)
 #define vec_xor(a, b) _mm512_xor_si512(a, b)
 #define vec_xor3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
 #define vec_add32(a, b) _mm512_add_epi32(a, b)
@@ -162,6 +165,15 @@ VEC_INLINE __m128i vec_pick_block(vec v, size_t i)
  * weaves. Costs no instruction.
  */
 #define vec_settle(v) __asm__ volatile("" : VEC_IN_REGISTER(v))
+
+/* nt: past the caches; p is then aligned to a vector. */
+VEC_INLINE void vec_store_either(uint8_t *p, vec v, const int nt)
+{
+    if (nt)
+        vec_store_nt(p, v);
+    else
+        vec_store(p, v);
+}
 
 VEC_INLINE vec vec_round_key(const struct aesop_aes_key *key, uint32_t round)
 {

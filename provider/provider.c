@@ -131,6 +131,7 @@ static int choose_kernels(struct aesop_provider *provider)
     const char *wanted = provider->config.kernel;
 
     provider->dispatch.chunk = provider->config.chunk;
+    provider->dispatch.nt_bytes = AESOP_NT_BYTES;
     if (!aesop_dispatch_choose(&provider->dispatch, aesop_kernel_choices, aesop_cpu_features(), wanted,
                                report_failed_kernels, &provider->core) &&
         wanted != NULL) {

@@ -938,6 +938,39 @@ static void one_update(struct duel *d, unsigned which)
     free(text[ORACLE]);
 }
 
+/* One update that is large enough for aesop to write its output past the caches, there and back. */
+static void large_update(struct duel *d, unsigned which)
+{
+    enum { SIZE = (20 << 20) + 112 };
+    unsigned char *plain = malloc(SIZE), *out[SIDES] = { malloc(SIZE), malloc(SIZE) }, *back = malloc(SIZE);
+    int len[SIDES], ok = plain != NULL && out[OURS] != NULL && out[ORACLE] != NULL && back != NULL;
+
+    if (ok)
+        support_random_bytes(&d->random, plain, SIZE);
+    for (int side = 0; ok && side < SIDES; side++)
+        ok = start(d->ctx[side], d->ciphers[side][which], 1) &&
+             EVP_CipherUpdate(d->ctx[side], out[side], &len[side], plain, SIZE) && len[side] == SIZE;
+    CU_ASSERT(ok && memcmp(out[OURS], out[ORACLE], SIZE) == 0);
+    ok = ok && start(d->ctx[OURS], d->ciphers[OURS][which], 0) &&
+         EVP_CipherUpdate(d->ctx[OURS], back, &len[OURS], out[ORACLE], SIZE) && len[OURS] == SIZE;
+    CU_ASSERT(ok && memcmp(back, plain, SIZE) == 0);
+    free(plain);
+    free(out[OURS]);
+    free(out[ORACLE]);
+    free(back);
+}
+
+static void large(OSSL_LIB_CTX *aesop, const char *kernel)
+{
+    struct duel d;
+
+    if (!duel_init(&d, aesop, kernel, "huge"))
+        return;
+    for (unsigned which = 0; which < CIPHERS; which++)
+        large_update(&d, which);
+    duel_free(&d);
+}
+
 static void huge(OSSL_LIB_CTX *aesop, const char *kernel)
 {
     struct duel d;
@@ -987,6 +1020,11 @@ static void test_random_in_chunks(void)
     support_each_kernel(SMALL_CHUNKS, random_messages);
 }
 
+static void test_large(void)
+{
+    support_each_kernel(NULL, large);
+}
+
 static void test_huge(void)
 {
     if (support_long())
@@ -1019,7 +1057,11 @@ static CU_TestInfo random_tests[] = {
     { "the same, cut into small chunks", test_random_in_chunks },
     CU_TEST_INFO_NULL,
 };
-static CU_TestInfo huge_tests[] = { { "huge messages", test_huge }, CU_TEST_INFO_NULL };
+static CU_TestInfo huge_tests[] = {
+    { "updates of 20 MiB", test_large },
+    { "huge messages", test_huge },
+    CU_TEST_INFO_NULL,
+};
 
 int main(int argc, char **argv)
 {

@@ -82,14 +82,23 @@ static int suite_close(void)
 /* That set for runs of any length. */
 static struct aesop_dispatch alone(const struct aesop_kernels *k, size_t chunk)
 {
-    return (struct aesop_dispatch){ .kernels = k, .narrow = k, .chunk = chunk };
+    return (struct aesop_dispatch){ .kernels = k, .narrow = k, .chunk = chunk, .nt_bytes = SIZE_MAX };
 }
 
-/* That set, and any for short runs. */
+/* The same with its output past the caches wherever that can be. */
+static struct aesop_dispatch alone_nt(const struct aesop_kernels *k)
+{
+    return (struct aesop_dispatch){ .kernels = k, .narrow = k, .chunk = CHUNK };
+}
+
+/* That set, and any for short runs, and either way to memory. */
 static struct aesop_dispatch mixed(const struct aesop_kernels *k, struct support_random *random)
 {
-    return (
-        struct aesop_dispatch){ .kernels = k, .narrow = sets[support_random_below(random, set_count)], .chunk = CHUNK };
+    struct aesop_dispatch d = alone(k, CHUNK);
+
+    d.narrow = sets[support_random_below(random, set_count)];
+    d.nt_bytes = support_random_below(random, 2) ? 0 : SIZE_MAX;
+    return d;
 }
 
 /* ---- references ---- */
@@ -1506,6 +1515,43 @@ static void test_provider_alone(void)
     }
 }
 
+/* Outputs past the caches are those through them, whatever their length and place; nothing else is written. */
+static void test_past_caches(void)
+{
+    enum { MARGIN = 128, LENGTHS = 2400, MARK = 0x5a };
+    static _Alignas(64) unsigned char out[MARGIN + LENGTHS + MARGIN];
+    static unsigned char want[LENGTHS];
+    unsigned char tag[16], want_tag[16], iv[16], want_iv[16];
+    struct aesop_aes_key aes;
+
+    for (size_t s = 0; s < set_count; s++) {
+        const struct aesop_dispatch through = alone(sets[s], CHUNK), past = alone_nt(sets[s]);
+
+        sets[s]->aes_expand_dec(&aes, material.key, 16);
+        for (size_t len = 1; len <= LENGTHS; len += len < 600 ? 1 : 7) {
+            unsigned char *to = out + MARGIN - len % 5 * 16;
+
+            for (int enc = 0; enc < 2; enc++) {
+                memset(out, MARK, sizeof out);
+                gcm_message(through, 16, material.iv, 12, material.text, 13, want, material.text, len, want_tag, enc);
+                gcm_message(past, 16, material.iv, 12, material.text, 13, to, material.text, len, tag, enc);
+                CHECK(memcmp(to, want, len) == 0 && memcmp(tag, want_tag, 16) == 0, "%s, GCM, %zu bytes, encrypts: %d",
+                      sets[s]->name, len, enc);
+                CHECK(to[-1] == MARK && to[len] == MARK, "%s, GCM, %zu bytes", sets[s]->name, len);
+            }
+            if (len % 16 != 0)
+                continue;
+            memset(out, MARK, sizeof out);
+            memcpy(iv, material.iv, 16);
+            memcpy(want_iv, material.iv, 16);
+            aesop_cbc_decrypt(&through, &aes, want, material.text, len, want_iv);
+            aesop_cbc_decrypt(&past, &aes, to, material.text, len, iv);
+            CHECK(memcmp(to, want, len) == 0 && memcmp(iv, want_iv, 16) == 0 && to[len] == MARK, "%s, CBC, %zu bytes",
+                  sets[s]->name, len);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     static CU_TestInfo standards[] = { { "FIPS 197", test_fips197 },
@@ -1518,6 +1564,7 @@ int main(int argc, char **argv)
                                        { "carries in the counter", test_counter_carries },
                                        { "the counter wraps", test_counter_wraps },
                                        { "limits of a message", test_limits },
+                                       { "past the caches", test_past_caches },
                                        CU_TEST_INFO_NULL };
     static CU_TestInfo memory[] = { { "GCM text of 0 to 4096 bytes", test_guarded_gcm },
                                     { "associated data of 0 to 4096 bytes", test_guarded_aad },
