@@ -31,6 +31,14 @@ check "Westmere: kernel = aesni is accepted" forced Westmere aesni
 refused "Westmere: kernel = vaes256 is refused" forced Westmere vaes256
 refused "Westmere: kernel = vaes512 is refused" forced Westmere vaes512
 
+if [ -x "$BUILD/bin/aesop" ]; then
+    diagnosis=$(OPENSSL_CONF=$WORK/ours.cnf qemu-x86_64 -cpu Nehalem "$BUILD/bin/aesop" doctor 2>/dev/null)
+    contains "Nehalem: doctor says why default serves" "this CPU has no AES instructions" "$diagnosis"
+    contains "Nehalem: doctor says who serves" "AES-128-GCM +default" "$diagnosis"
+else
+    skip "doctor on Nehalem" "$BUILD/bin/aesop is not built"
+fi
+
 random_file "$WORK/plain" 100003
 key=(-K 000102030405060708090a0b0c0d0e0f -iv 0f0e0d0c0b0a09080706050403020100)
 theirs openssl enc -aes-128-cbc "${key[@]}" -in "$WORK/plain" -out "$WORK/encrypted"
