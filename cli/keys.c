@@ -167,7 +167,7 @@ int cli_passphrase_read(char out[CLI_MAX_PASSPHRASE_BYTES], const char *source, 
     return cli_fail(CLI_USAGE, "--pass: pass:TEXT, env:NAME, file:FILE, fd:N or stdin is expected");
 }
 
-int cli_key_derive(struct cli_key *key, const char *passphrase, const struct cli_header *h)
+int cli_key_derive(struct cli_key *key, AESOP_RESOLVER *resolver, const char *passphrase, const struct cli_header *h)
 {
     uint64_t n = (uint64_t)1 << h->log_n, max_bytes = UINT64_MAX;
     uint32_t r = h->r, p = h->p;
@@ -180,7 +180,7 @@ int cli_key_derive(struct cli_key *key, const char *passphrase, const struct cli
         OSSL_PARAM_uint64(OSSL_KDF_PARAM_SCRYPT_MAXMEM, &max_bytes), /* header.c bounds it */
         OSSL_PARAM_END,
     };
-    EVP_KDF *kdf = EVP_KDF_fetch(NULL, "SCRYPT", NULL);
+    EVP_KDF *kdf = AESOP_RESOLVER_get0_kdf(resolver, "SCRYPT", NULL);
     EVP_KDF_CTX *ctx = kdf != NULL ? EVP_KDF_CTX_new(kdf) : NULL;
     int status = CLI_OK;
 
@@ -188,7 +188,6 @@ int cli_key_derive(struct cli_key *key, const char *passphrase, const struct cli
     if (ctx == NULL || EVP_KDF_derive(ctx, key->bytes, key->len, params) <= 0)
         status = cli_fail_crypto(CLI_SYSTEM, "scrypt with %llu MiB of memory", (unsigned long long)(n * r / 8192));
     EVP_KDF_CTX_free(ctx);
-    EVP_KDF_free(kdf);
     return status;
 }
 

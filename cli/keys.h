@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <aesop/resolver.h>
+
 #include "cli/header.h"
 
 #define CLI_MAX_KEY_BYTES 64
@@ -23,6 +25,7 @@ int cli_key_read(struct cli_key *key, const char *path, int quiet);
 int cli_passphrase_read(char out[CLI_MAX_PASSPHRASE_BYTES], const char *source, int is_new);
 
 /* Derives the cipher's key as the header says. */
-int cli_key_derive(struct cli_key *key, const char *passphrase, const struct cli_header *header);
+int cli_key_derive(struct cli_key *key, AESOP_RESOLVER *resolver, const char *passphrase,
+                   const struct cli_header *header);
 
 #endif

@@ -86,14 +86,14 @@ static int read_header(struct cli_header *h, uint8_t encoded[CLI_HEADER_BYTES], 
 
 /* passphrase: empty where the terminal is to be asked. */
 static int obtain_key(struct cli_key *key, char passphrase[CLI_MAX_PASSPHRASE_BYTES], const struct cli_header *h,
-                      const struct cli_options *o, int encrypt)
+                      const struct cli_options *o, const struct cli_work *work)
 {
     int status = CLI_OK;
 
     if (o->key_file == NULL) {
         if (passphrase[0] == '\0')
-            status = cli_passphrase_read(passphrase, NULL, encrypt);
-        return status == CLI_OK ? cli_key_derive(key, passphrase, h) : status;
+            status = cli_passphrase_read(passphrase, NULL, work->encrypt);
+        return status == CLI_OK ? cli_key_derive(key, work->resolver, passphrase, h) : status;
     }
     status = cli_key_read(key, o->key_file, o->quiet);
     /* Segments have keys derived from a longer one; a message has this one. */
@@ -120,7 +120,7 @@ static void tell_result(struct cli_work *work, const struct cli_options *o)
 
 static int run_work(struct cli_work *work, const struct cli_options *o, const struct cli_header *h)
 {
-    EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, h->cipher->name, NULL);
+    const EVP_CIPHER *cipher = AESOP_RESOLVER_get0_cipher(work->resolver, h->cipher->name, NULL);
     const int parallel = cli_work_is_parallel(work);
     int status;
 
@@ -140,7 +140,6 @@ static int run_work(struct cli_work *work, const struct cli_options *o, const st
                        o->quiet);
     status = parallel ? cli_work_in_parallel(work) : cli_work_sequentially(work);
     tell_result(work, o);
-    EVP_CIPHER_free(cipher);
     return status;
 }
 
@@ -171,7 +170,7 @@ static int prepare(struct cli_work *work, struct cli_header *h, struct cli_key *
     else if (o->key_file == NULL)
         status = choose_scrypt(h, o);
     if (status == CLI_OK)
-        status = obtain_key(key, passphrase, h, o, work->encrypt);
+        status = obtain_key(key, passphrase, h, o, work);
     if (status != CLI_OK)
         return status;
     if (work->encrypt && !o->raw)
@@ -188,19 +187,24 @@ static int prepare(struct cli_work *work, struct cli_header *h, struct cli_key *
     return status;
 }
 
+enum { RESOLVED = 4 }; /* a cipher and a KDF */
+
 static int run(const struct cli_options *o, enum job job)
 {
     struct cli_input input = { .fd = -1 };
     struct cli_output output;
     struct cli_header header;
     struct cli_key key = { .len = 0 };
-    struct cli_work work = { .encrypt = job == JOB_SEAL,
+    struct cli_work work = { .resolver = AESOP_RESOLVER_new(NULL, RESOLVED, 0, AESOP_RESOLVER_NO_WATCH),
+                             .encrypt = job == JOB_SEAL,
                              .input = &input,
                              .output = job == JOB_VERIFY ? NULL : &output };
     char passphrase[CLI_MAX_PASSPHRASE_BYTES] = "";
     uint8_t *aad = NULL;
     int status = header_from_options(&header, o);
 
+    if (work.resolver == NULL)
+        status = cli_fail_crypto(CLI_SYSTEM, "no memory for the resolver");
     if (status == CLI_OK && job != JOB_SEAL)
         status = check_format_options(o);
     /* On standard input it is what comes first. */
@@ -226,6 +230,7 @@ done:
     OPENSSL_cleanse(&key, sizeof key);
     OPENSSL_cleanse(passphrase, sizeof passphrase);
     OPENSSL_free(aad);
+    AESOP_RESOLVER_free(work.resolver);
     return status;
 }
 

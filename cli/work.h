@@ -20,7 +20,8 @@
 #include "cli/progress.h"
 
 struct cli_work {
-    const EVP_CIPHER *cipher;
+    AESOP_RESOLVER *resolver;
+    const EVP_CIPHER *cipher; /* the resolver's */
     int encrypt, message;
     size_t segment_bytes;
     const struct cli_key *key;
