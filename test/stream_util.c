@@ -21,7 +21,10 @@ const struct stream_case stream_cases[] = {
     { .cipher = "AES-256-GCM", .message = 1, .buffer = 100, .iv_len = 12, .tag = 12 },
     { .cipher = "AES-256-GCM", .message = 1, .buffer = 4096, .iv_len = 16, .aad_len = 1 },
     { .cipher = "ChaCha20-Poly1305", .message = 1, .buffer = 64, .aad_len = 20 },
+#ifndef STREAM_SANITIZED
+    /* libcrypto's AES-NI code of OCB reads behind its table of L (seen in 3.0.19, by valgrind). */
     { .cipher = "AES-128-OCB", .message = 1, .buffer = 64, .aad_len = 20 },
+#endif
 };
 const size_t stream_case_count = sizeof stream_cases / sizeof stream_cases[0];
 
@@ -36,6 +39,10 @@ static struct {
 
 void stream_use(OSSL_LIB_CTX *ctx)
 {
+#ifdef STREAM_SANITIZED
+    if (ctx != NULL)
+        support_skip("streams with AES-OCB", "libcrypto's own code for it reads out of bounds");
+#endif
     for (size_t i = 0; i < sizeof stream_key; i++)
         stream_key[i] = (unsigned char)i;
     for (size_t i = 0; i < sizeof ciphers / sizeof ciphers[0]; i++) {

@@ -11,6 +11,14 @@
 
 #include <aesop/stream.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STREAM_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STREAM_SANITIZED 1
+#endif
+#endif
+
 /* Zeros stand for the defaults. */
 struct stream_case {
     const char *cipher;

@@ -10,17 +10,9 @@
 #include "stream_util.h"
 #include "support.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 static unsigned long allocations;
 
-#ifndef SANITIZED
+#ifndef STREAM_SANITIZED
 /* The C library's own, which the definitions below take the place of. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -191,7 +183,7 @@ static void test_allocations(void)
 {
     OSSL_LIB_CTX *ctx;
 
-#ifdef SANITIZED
+#ifdef STREAM_SANITIZED
     support_skip("counting allocations", "the sanitizer has malloc");
     return;
 #endif
