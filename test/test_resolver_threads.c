@@ -64,7 +64,7 @@ static void *read_on(void *arg)
     const struct reader *reader = arg;
     struct stage *s = reader->stage;
     struct support_random random;
-    unsigned long asked = 0, wrong = 0;
+    unsigned long wrong = 0;
 
     support_random_seed(&random, reader->seed);
     while (!atomic_load_explicit(&s->over, memory_order_relaxed)) {
@@ -77,9 +77,8 @@ static void *read_on(void *arg)
         wrong += !fits(owned, q);
         wrong += by != NULL && strcmp(by, "AES keySize < 256") != 0 && strcmp(by, "CBC") != 0;
         EVP_CIPHER_free(owned);
-        asked++;
+        atomic_fetch_add_explicit(&s->asked, 1, memory_order_relaxed);
     }
-    atomic_fetch_add(&s->asked, asked);
     atomic_fetch_add(&s->wrong, wrong);
     ERR_clear_error();
     return NULL;
@@ -96,11 +95,11 @@ static int is_true(const struct stage *s, const EVP_CIPHER *c)
  * thread is amid while a provider is unloaded makes OpenSSL remember that provider's methods (3.0 always, 3.5 and 3.6
  * now and then): the resolver then may say as OpenSSL does, or better.
  */
-static int as_openssl_says(const struct stage *s, AESOP_RESOLVER *r, const char *properties)
+static int as_openssl_says(const struct stage *s, AESOP_RESOLVER *r, const char *cipher, const char *properties)
 {
-    EVP_CIPHER *before = EVP_CIPHER_fetch(s->ctx, "AES-128-GCM", properties);
-    EVP_CIPHER *answer = AESOP_RESOLVER_get1_cipher(r, "AES-128-GCM", properties);
-    EVP_CIPHER *after = EVP_CIPHER_fetch(s->ctx, "AES-128-GCM", properties);
+    EVP_CIPHER *before = EVP_CIPHER_fetch(s->ctx, cipher, properties);
+    EVP_CIPHER *answer = AESOP_RESOLVER_get1_cipher(r, cipher, properties);
+    EVP_CIPHER *after = EVP_CIPHER_fetch(s->ctx, cipher, properties);
     const int right = answer == before || answer == after || (is_true(s, answer) && !is_true(s, before));
 
     EVP_CIPHER_free(before);
@@ -120,7 +119,8 @@ static void change(struct stage *s, int round)
         const EVP_CIPHER *c = AESOP_RESOLVER_get0_cipher(resolvers[i], "AES-128-GCM", "provider=aesop");
 
         CHECK(c != NULL, "round %d: loaded, resolver %d", round, i);
-        CHECK(as_openssl_says(s, resolvers[i], "?provider=aesop"), "round %d: loaded, resolver %d", round, i);
+        CHECK(as_openssl_says(s, resolvers[i], "AES-128-GCM", "?provider=aesop"), "round %d: loaded, resolver %d",
+              round, i);
     }
     if (round % 3 == 0)
         AESOP_RESOLVER_flush(s->small);
@@ -128,8 +128,10 @@ static void change(struct stage *s, int round)
           round);
     OSSL_PROVIDER_unload(aesop);
     for (int i = 0; i < 2; i++) {
-        CHECK(as_openssl_says(s, resolvers[i], "provider=aesop"), "round %d: unloaded, resolver %d", round, i);
-        CHECK(as_openssl_says(s, resolvers[i], "?provider=aesop"), "round %d: unloaded, resolver %d", round, i);
+        CHECK(as_openssl_says(s, resolvers[i], "AES-128-GCM", "provider=aesop"), "round %d: unloaded, resolver %d",
+              round, i);
+        CHECK(as_openssl_says(s, resolvers[i], "AES-128-GCM", "?provider=aesop"), "round %d: unloaded, resolver %d",
+              round, i);
     }
 }
 
@@ -139,6 +141,7 @@ static void everything_at_once(void)
     struct reader readers[READERS];
     pthread_t ids[READERS];
     const int rounds = support_long() ? 3000 : 100;
+    const unsigned long enough = 1000;
 
     CU_ASSERT_TRUE(OSSL_PROVIDER_set_default_search_path(s.ctx, support_module_dir()));
     s.large = AESOP_RESOLVER_new(s.ctx, 0, 0, 0);
@@ -148,24 +151,19 @@ static void everything_at_once(void)
         readers[i] = (struct reader){ &s, support_seed() + (uint64_t)i };
         CU_ASSERT_EQUAL_FATAL(pthread_create(&ids[i], NULL, read_on, &readers[i]), 0);
     }
-    for (int i = 0; i < rounds; i++)
+    /* A busy machine may let the readers wait. */
+    for (int i = 0; i < rounds || atomic_load(&s.asked) < enough; i++)
         change(&s, i);
     atomic_store(&s.over, 1);
     for (int i = 0; i < READERS; i++)
         pthread_join(ids[i], NULL);
-    CHECK(atomic_load(&s.asked) > 100, "%lu questions", atomic_load(&s.asked));
     CHECK(atomic_load(&s.wrong) == 0, "%lu of %lu answers are wrong (seed %llu)", atomic_load(&s.wrong),
           atomic_load(&s.asked), (unsigned long long)support_seed());
     ERR_clear_error();
-    /* Now that it is quiet, what is remembered is what OpenSSL says. */
+    /* Now that it is quiet, what is remembered is what OpenSSL says, or better. */
     for (int i = 0; i < QUESTIONS; i++) {
-        EVP_CIPHER *fetched = EVP_CIPHER_fetch(s.ctx, questions[i].cipher, questions[i].properties);
-
-        CHECK(AESOP_RESOLVER_get0_cipher(s.large, questions[i].cipher, questions[i].properties) == fetched,
-              "question %d", i);
-        CHECK(AESOP_RESOLVER_get0_cipher(s.small, questions[i].cipher, questions[i].properties) == fetched,
-              "question %d", i);
-        EVP_CIPHER_free(fetched);
+        CHECK(as_openssl_says(&s, s.large, questions[i].cipher, questions[i].properties), "question %d", i);
+        CHECK(as_openssl_says(&s, s.small, questions[i].cipher, questions[i].properties), "question %d", i);
     }
     ERR_clear_error();
     AESOP_RESOLVER_free(s.large);
