@@ -17,6 +17,8 @@ test_needs=(cunit.pc=libcunit1-dev jansson.pc=libjansson-dev clang=clang valgrin
     /usr/bin/python3=python3 /usr/lib/python3/dist-packages/cryptography=python3-cryptography
     /usr/lib/python3/dist-packages/cryptography_vectors=python3-cryptography-vectors
     nginx=nginx-light curl=curl sshd=openssh-server ssh=openssh-client npm=npm pgrep=procps
+    qemu-x86_64=qemu-user aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu
+    /usr/aarch64-linux-gnu/include/stdlib.h=libc6-dev-arm64-cross
     unshare=util-linux "/usr/share/keyrings/debian-archive-keyring.gpg=debian-archive-keyring")
 
 setup_has() {
