@@ -33,7 +33,9 @@ export OPENSSL_CONF=$work/openssl.cnf
 
 cmake --install "$build" --prefix "$work/prefix" >/dev/null
 installed=$(dirname "$(find "$work/prefix" -name aesop.so)")
-[[ -f $work/prefix/share/doc/aesop/openssl.cnf.example ]]
+for file in bin/aesop libaesop.so include/aesop/stream.h share/man/man1/aesop.1 share/doc/aesop/openssl.cnf.example; do
+    [[ -n $(find "$work/prefix" -path "*/$file") ]] || { echo "not installed: $file"; exit 1; }
+done
 OPENSSL_MODULES=$installed bash -c "$finds_aesop"
 
 cmake -S "$root" -B "$work/build" -DCMAKE_INSTALL_PREFIX=/usr -DAESOP_BUILD_TESTS=OFF >/dev/null
