@@ -234,13 +234,19 @@ VEC_INLINE void ghash_batch_step(struct ghash *g, const uint8_t *in, const int i
     vec_settle(g->sum.high);
 }
 
+/* Where a span has ended and there is more to come, the next begins. */
+VEC_INLINE void ghash_go_on(struct ghash *g, const struct aesop_gcm_key *key)
+{
+    if (g->blocks > 0 && g->power == key->h[AESOP_GCM_MAX_POWERS])
+        ghash_next_span(g, key, ghash_end_span(g));
+}
+
 /* After the steps of a batch. */
 VEC_INLINE void ghash_batch_done(struct ghash *g, const struct aesop_gcm_key *key)
 {
     g->x = vec_zero();
     g->power += GCM_BATCH_BYTES;
-    if (g->blocks > 0 && g->power == key->h[AESOP_GCM_MAX_POWERS])
-        ghash_next_span(g, key, ghash_end_span(g));
+    ghash_go_on(g, key);
 }
 
 VEC_INLINE void ghash_batch(struct ghash *g, const struct aesop_gcm_key *key, const uint8_t *in)
@@ -350,7 +356,7 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
     struct counters c = counters_start(state, (len + 15) / 16);
     struct ghash g = ghash_begin(key, block_load(state->ghash), (len + 15) / 16);
 
-    if (enc && len >= GCM_BATCH_BYTES) {                   /* ciphertext can be hashed one batch behind */
+    if (enc && len >= VEC_WEAVE_FROM * GCM_BATCH_BYTES) {  /* ciphertext can be hashed one batch behind */
         _Alignas(VEC_BYTES) uint8_t last[GCM_BATCH_BYTES]; /* what went past the caches, where that is wanted */
         uint8_t *copy = nt ? last : NULL;
         const uint8_t *hashed;
@@ -373,8 +379,10 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
         in += GCM_BATCH_BYTES;
         out += GCM_BATCH_BYTES;
     }
-    if (len > 4 * VEC_BYTES) {
+    while (len > 4 * VEC_BYTES) {
         gcm_some(key, state, &c, &g, out, in, 4, VEC_BYTES, enc);
+        if (enc && VEC_WEAVE_FROM > 1) /* otherwise there is no more than this span */
+            ghash_go_on(&g, key);
         in += 4 * VEC_BYTES;
         out += 4 * VEC_BYTES;
         len -= 4 * VEC_BYTES;

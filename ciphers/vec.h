@@ -24,6 +24,7 @@ static const uint8_t vec_mask_bytes[64] = {
 #if VEC_BYTES == 16
 
 #define VEC_GHASH_STEP 1
+#define VEC_WEAVE_FROM 1
 #define VEC_IN_REGISTER(v) "+x"(v)
 typedef __m128i vec;
 #define vec_load(p) _mm_loadu_si128((const __m128i *)(p))
@@ -55,6 +56,7 @@ typedef __m128i vec;
 #elif VEC_BYTES == 32
 
 #define VEC_GHASH_STEP 1
+#define VEC_WEAVE_FROM 1
 #define VEC_IN_REGISTER(v) "+x"(v)
 typedef __m256i vec;
 #define vec_load(p) _mm256_loadu_si256((const __m256i *)(p))
@@ -102,6 +104,7 @@ VEC_INLINE void vec_store_some(uint8_t *p, vec v, size_t n)
 #elif VEC_BYTES == 64
 
 #define VEC_GHASH_STEP 2
+#define VEC_WEAVE_FROM 2
 #define VEC_IN_REGISTER(v) "+v"(v)
 typedef __m512i vec;
 #define vec_load(p) _mm512_loadu_si512(p)
