@@ -17,9 +17,9 @@ static size_t min_size(size_t a, size_t b)
  */
 enum { GCM_NARROW_BYTES = 32, CBC_NARROW_BYTES = 112 };
 
-static const struct aesop_kernels *kernels_for(const struct aesop_dispatch *d, size_t len, size_t narrow_bytes)
+static const struct aesop_kernels *gcm_kernels_for(const struct aesop_dispatch *d, size_t len)
 {
-    return len <= narrow_bytes ? d->narrow : d->kernels;
+    return len <= GCM_NARROW_BYTES ? d->narrow : d->kernels;
 }
 
 /*
@@ -62,6 +62,10 @@ void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_ke
                        size_t len, uint8_t iv[16])
 {
     in = in_place_if_overlapping(out, in, len);
+    if (len <= CBC_NARROW_BYTES) {
+        d->narrow->cbc_dec(key, out, in, len, iv);
+        return;
+    }
 
     const int nt = writes_past_caches(d, out, in, len);
     do {
@@ -70,7 +74,7 @@ void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_ke
         if (nt && run > NT_ALIGNMENT)
             d->kernels->cbc_dec_nt(key, out, in, run, iv);
         else
-            kernels_for(d, run, CBC_NARROW_BYTES)->cbc_dec(key, out, in, run, iv);
+            d->kernels->cbc_dec(key, out, in, run, iv);
         in += run;
         out += run;
         len -= run;
@@ -101,7 +105,7 @@ void aesop_gcm_set_key(const struct aesop_dispatch *d, struct aesop_gcm *gcm, co
 
 void aesop_gcm_start(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *iv, size_t iv_len)
 {
-    const struct aesop_kernels *kernels = kernels_for(d, iv_len, GCM_NARROW_BYTES);
+    const struct aesop_kernels *kernels = gcm_kernels_for(d, iv_len);
 
     if (iv_len != 12)
         need_powers(kernels, &gcm->key, iv_len);
@@ -153,7 +157,7 @@ int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const u
         len -= taken;
     }
     if (len > 0) {
-        const struct aesop_kernels *kernels = kernels_for(d, len, GCM_NARROW_BYTES);
+        const struct aesop_kernels *kernels = gcm_kernels_for(d, len);
 
         need_powers(kernels, &gcm->key, len);
         kernels->gcm_hash(&gcm->key, &gcm->state, aad, len);
@@ -220,7 +224,7 @@ static int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint
     }
     while (len > 0) {
         const size_t run = min_size(len, d->chunk);
-        const struct aesop_kernels *kernels = kernels_for(d, run, GCM_NARROW_BYTES);
+        const struct aesop_kernels *kernels = gcm_kernels_for(d, run);
 
         need_powers(kernels, &gcm->key, run);
         (enc ? kernels->gcm_enc : kernels->gcm_dec)(&gcm->key, &gcm->state, out, in, run);

@@ -319,6 +319,26 @@ static void check_offer(const struct config *c, struct cli_findings *f, OSSL_LIB
     cli_found_ok(f, "%s loads; kernel %s", path, kernel != NULL ? kernel : "unknown");
 }
 
+/* libcrypto does not tell the module which keys its section has; here they can be read. */
+static void check_keys(const struct config *c, struct cli_findings *f)
+{
+    static const char *const known[] = {
+        "module", "activate", "identity", "soft_load", "kernel", "chunk", "constraints"
+    };
+    const STACK_OF(CONF_VALUE) *section = NCONF_get_section(c->conf, c->aesop);
+
+    for (int i = 0; i < sk_CONF_VALUE_num(section); i++) {
+        const char *name = sk_CONF_VALUE_value(section, i)->name;
+        size_t at = 0;
+
+        while (at < sizeof known / sizeof known[0] && strcmp(name, known[at]) != 0)
+            at++;
+        if (at == sizeof known / sizeof known[0])
+            cli_found_fault(f, "remove it; aesop's settings are kernel, chunk and constraints",
+                            "[%s]: %s is no setting that anybody reads", c->aesop, name);
+    }
+}
+
 static void check_module(const struct config *c, struct cli_findings *f)
 {
     OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
@@ -450,8 +470,10 @@ void cli_config_check(struct cli_findings *f, const char *path)
             cli_found_fault(f, "add \"aesop = aesop_section\" there, and that section; \"aesop conf\" shows it",
                             "[%s]: aesop is not listed", c.providers);
         } else {
-            if (is_activated(&c, f, "aesop", c.aesop))
+            if (is_activated(&c, f, "aesop", c.aesop)) {
+                check_keys(&c, f);
                 check_module(&c, f);
+            }
             check_default(&c, f);
             try_file(&c, f);
             check_preference(&c, f);
