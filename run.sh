@@ -12,28 +12,7 @@ setup_demand "${build_needs[@]}"
 build_release -DAESOP_BUILD_TESTS=OFF
 
 conf=$root/build/openssl.cnf
-cat >"$conf" <<CONF
-openssl_conf = openssl_init
-nodejs_conf = openssl_init
-
-[openssl_init]
-providers = providers
-alg_section = algorithms
-
-[providers]
-aesop = aesop_section
-default = default_section
-
-[aesop_section]
-module = $root/build/ossl-modules/aesop.so
-activate = 1
-
-[default_section]
-activate = 1
-
-[algorithms]
-default_properties = ?provider=aesop
-CONF
+"$root/build/bin/aesop" conf --node --force -o "$conf" --module "$root/build/ossl-modules/aesop.so"
 stock() { OPENSSL_CONF=/dev/null openssl "$@"; }
 aesop() { OPENSSL_CONF=$conf openssl "$@"; }
 

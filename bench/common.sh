@@ -11,22 +11,7 @@ openssl=${OPENSSL:-openssl}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cat >"$work/aesop.cnf" <<CONF
-openssl_conf = openssl_init
-[openssl_init]
-providers = providers
-alg_section = algorithms
-[providers]
-aesop = aesop_section
-default = default_section
-[aesop_section]
-module = $build/ossl-modules/aesop.so
-activate = 1
-[default_section]
-activate = 1
-[algorithms]
-default_properties = ?provider=aesop
-CONF
+"$build/bin/aesop" conf -o "$work/aesop.cnf" --module "$build/ossl-modules/aesop.so"
 
 # Before anything else on this machine, where we may.
 [[ $EUID -ne 0 ]] || renice -n -10 -p $$ >/dev/null || true
