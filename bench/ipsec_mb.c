@@ -13,6 +13,7 @@ struct ipsec_mb_message {
     uint8_t *out;
     const uint8_t *in;
     size_t size;
+    uint64_t number; /* of the message: the IV */
     uint8_t iv[16], tag[16];
 
     aes_gcm_enc_dec_t gcm_crypt; /* NULL: CBC decryption */
@@ -86,7 +87,8 @@ static void gcm_once(struct ipsec_mb_message *m)
 {
     static const uint8_t aad[13];
 
-    m->iv[0]++;
+    m->number++; /* as kernel_message.c */
+    memcpy(m->iv, &m->number, sizeof m->number);
     m->gcm_crypt(&m->gcm_key, &m->gcm_context, m->out, m->in, m->size, m->iv, aad, sizeof aad, m->tag, sizeof m->tag);
 }
 

@@ -29,7 +29,8 @@ static void gcm_begin(struct kernel_message *m)
 {
     static const uint8_t aad[13];
 
-    m->iv[0]++;
+    m->number++; /* not a byte of the IV: loads of words behind it would wait for the store buffer */
+    memcpy(m->iv, &m->number, sizeof m->number);
     aesop_gcm_start(m->dispatch, &m->gcm, m->iv, 12);
     aesop_gcm_aad(m->dispatch, &m->gcm, aad, sizeof aad);
 }

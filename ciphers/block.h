@@ -65,6 +65,15 @@ VEC_INLINE __m128i block_load_some(const uint8_t *p, size_t n)
     return _mm_set_epi64x((long long)high, (long long)low);
 }
 
+/* 12 bytes in words as they are most often written: a load across two fresh stores would wait for both to leave. */
+VEC_INLINE __m128i block_load_iv(const uint8_t *p)
+{
+    uint32_t end;
+
+    memcpy(&end, p + 8, sizeof end);
+    return _mm_insert_epi32(_mm_loadl_epi64((const __m128i *)p), (int)end, 2);
+}
+
 VEC_INLINE void block_store_some(uint8_t *p, __m128i b, size_t n)
 {
     if (n == 16) {

@@ -494,7 +494,7 @@ static VEC_TARGET void KERNEL(gcm_start)(const struct aesop_gcm_key *key, struct
     __m128i j0;
 
     if (iv_len == 12) { /* SP 800-38D, 7.1, step 2 */
-        j0 = _mm_insert_epi32(block_load_some(iv, 12), 1 << 24, 3);
+        j0 = _mm_insert_epi32(block_load_iv(iv), 1 << 24, 3);
     } else {
         j0 = gcm_hash(key, _mm_setzero_si128(), iv, iv_len);
         j0 = block_reverse(gcm_hash_lengths(key, j0, 0, iv_len));
