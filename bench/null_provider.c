@@ -16,7 +16,7 @@ static OSSL_FUNC_cipher_freectx_fn null_freectx;
 static OSSL_FUNC_cipher_encrypt_init_fn null_init;
 static OSSL_FUNC_cipher_update_fn null_update;
 static OSSL_FUNC_cipher_final_fn null_final;
-static OSSL_FUNC_cipher_get_ctx_params_fn null_get_ctx_params;
+static OSSL_FUNC_cipher_get_ctx_params_fn null_gcm_get_ctx_params, null_cbc_get_ctx_params;
 static OSSL_FUNC_cipher_set_ctx_params_fn null_set_ctx_params;
 static OSSL_FUNC_cipher_get_params_fn null_gcm_get_params, null_cbc_get_params;
 
@@ -53,17 +53,26 @@ static int null_final(void *ctx, unsigned char *out, size_t *out_len, size_t out
     return 1;
 }
 
-static int null_get_ctx_params(void *ctx, OSSL_PARAM params[])
+/* "ivlen" and "keylen" are all that EVP asks for, one at a time: as cheap as it can be, or it would not be EVP's cost. */
+static int answer_length(OSSL_PARAM params[], size_t iv_bytes)
 {
-    OSSL_PARAM *p = OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_IVLEN);
-
-    (void)ctx;
-    if (p != NULL)
-        OSSL_PARAM_set_size_t(p, 12);
-    p = OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_KEYLEN);
-    if (p != NULL)
-        OSSL_PARAM_set_size_t(p, 16);
+    if (params[0].key[0] == 'i' || params[0].key[0] == 'k') {
+        *(size_t *)params[0].data = params[0].key[0] == 'i' ? iv_bytes : 16;
+        params[0].return_size = sizeof(size_t);
+    }
     return 1;
+}
+
+static int null_gcm_get_ctx_params(void *ctx, OSSL_PARAM params[])
+{
+    (void)ctx;
+    return answer_length(params, 12);
+}
+
+static int null_cbc_get_ctx_params(void *ctx, OSSL_PARAM params[])
+{
+    (void)ctx;
+    return answer_length(params, 16);
 }
 
 static int null_set_ctx_params(void *ctx, const OSSL_PARAM params[])
@@ -100,7 +109,7 @@ static int null_cbc_get_params(OSSL_PARAM params[])
     return get_params(params, EVP_CIPH_CBC_MODE, 16, 16, 0);
 }
 
-#define NULL_CIPHER(get_params_fn) \
+#define NULL_CIPHER(get_params_fn, get_ctx_params_fn) \
     { \
         { OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))null_newctx }, \
             { OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))null_freectx }, \
@@ -110,12 +119,12 @@ static int null_cbc_get_params(OSSL_PARAM params[])
             { OSSL_FUNC_CIPHER_FINAL, (void (*)(void))null_final }, \
             { OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))null_update }, \
             { OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))(get_params_fn) }, \
-            { OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))null_get_ctx_params }, \
+            { OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))(get_ctx_params_fn) }, \
             { OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))null_set_ctx_params }, { 0, NULL }, \
     }
 
-static const OSSL_DISPATCH null_gcm[] = NULL_CIPHER(null_gcm_get_params);
-static const OSSL_DISPATCH null_cbc[] = NULL_CIPHER(null_cbc_get_params);
+static const OSSL_DISPATCH null_gcm[] = NULL_CIPHER(null_gcm_get_params, null_gcm_get_ctx_params);
+static const OSSL_DISPATCH null_cbc[] = NULL_CIPHER(null_cbc_get_params, null_cbc_get_ctx_params);
 static const OSSL_ALGORITHM null_ciphers[] = {
     { "AES-128-GCM", "provider=null-cipher", null_gcm, NULL },
     { "AES-128-CBC", "provider=null-cipher", null_cbc, NULL },
