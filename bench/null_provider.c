@@ -53,7 +53,7 @@ static int null_final(void *ctx, unsigned char *out, size_t *out_len, size_t out
     return 1;
 }
 
-/* "ivlen" and "keylen" are all that EVP asks for, one at a time: as cheap as it can be, or it would not be EVP's cost. */
+/* EVP asks for "ivlen" and "keylen", one at a time. As cheap as it can be, or it would not be EVP's cost. */
 static int answer_length(OSSL_PARAM params[], size_t iv_bytes)
 {
     if (params[0].key[0] == 'i' || params[0].key[0] == 'k') {
