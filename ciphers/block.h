@@ -65,13 +65,19 @@ VEC_INLINE __m128i block_load_some(const uint8_t *p, size_t n)
     return _mm_set_epi64x((long long)high, (long long)low);
 }
 
+/* 4 bytes, zeros behind them. */
+VEC_INLINE __m128i block_load_word(const uint8_t *p)
+{
+    int word;
+
+    memcpy(&word, p, sizeof word);
+    return _mm_cvtsi32_si128(word);
+}
+
 /* 12 bytes in words as they are most often written: a load across two fresh stores would wait for both to leave. */
 VEC_INLINE __m128i block_load_iv(const uint8_t *p)
 {
-    uint32_t end;
-
-    memcpy(&end, p + 8, sizeof end);
-    return _mm_insert_epi32(_mm_loadl_epi64((const __m128i *)p), (int)end, 2);
+    return _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)p), block_load_word(p + 8));
 }
 
 VEC_INLINE void block_store_some(uint8_t *p, __m128i b, size_t n)

@@ -9,8 +9,7 @@
  */
 #include "ciphers/vec.h"
 
-/* Vectors in flight: eight hide the latency of AESENC at every width, and their sum repays one reduction. */
-#define GCM_BATCH 8
+#define GCM_BATCH VEC_GCM_BATCH
 #define GCM_BATCH_BYTES (GCM_BATCH * VEC_BYTES)
 #define GCM_BATCH_BLOCKS (GCM_BATCH * VEC_BLOCKS)
 
@@ -63,6 +62,26 @@ VEC_INLINE void gcm_powers_step(struct aesop_gcm_key *key, uint32_t have, uint32
                    n * 16);
 }
 
+/*
+ * While the upper bytes of a counter stay as they are, its lowest changes one column of what the first round of AES
+ * makes of the block. Row i of the table holds that column for a counter that ends in i, and beside it, as bytes 3, 7
+ * and 11 of a block have columns of their own, those for i + 64, i + 128 and i + 192: a row is one AESENC.
+ */
+VEC_INLINE void gcm_first_round(struct aesop_gcm_key *key)
+{
+    const __m128i last_word = _mm_shuffle_epi32(block_round_key(&key->aes, 0), 0xff);
+    const vec key_byte = vec_each_block(_mm_slli_epi32(_mm_srli_epi32(last_word, 24), 24));
+    const vec step = vec_each_block(_mm_set1_epi32(VEC_BLOCKS << 24));
+    vec numbers = vec_each_block(_mm_slli_epi32(_mm_set_epi32(0, 192, 128, 64), 24));
+
+    numbers = vec_add32(numbers, vec_shuffle_bytes(vec_block_indices(), vec_each_block(_mm_set1_epi32(0x00ffffff))));
+    for (int row = 0; row < AESOP_GCM_FIRST_ROUND_ROWS; row += VEC_BLOCKS) {
+        vec_store(key->first_round[row], vec_aesenc(vec_xor(numbers, key_byte), vec_zero()));
+        numbers = vec_add32(numbers, step);
+    }
+    key->has_first_round = 1;
+}
+
 static VEC_TARGET void KERNEL(gcm_powers)(struct aesop_gcm_key *key, uint32_t count)
 {
     uint32_t have = key->powers, i;
@@ -75,52 +94,90 @@ static VEC_TARGET void KERNEL(gcm_powers)(struct aesop_gcm_key *key, uint32_t co
         for (i = 0; i < have && have + i < count; i += VEC_BLOCKS)
             gcm_powers_step(key, have, i, VEC_BLOCKS);
     key->powers = have;
+    if (VEC_TABLED_ROUND && count > GCM_BATCH_BLOCKS && !key->has_first_round)
+        gcm_first_round(key);
 }
 
 /* Counter blocks as they go into AES, big-endian; `number` is the low 32 bits of the first of them. */
 struct counters {
     vec next;
     uint32_t number;
+    struct aesop_gcm_state *state;
+    const uint8_t *rows; /* of the key's table of the first round, or NULL */
 };
+
+VEC_INLINE vec aes_enc_first_round(const struct aesop_aes_key *key, vec counter)
+{
+    return vec_aesenc(vec_xor(counter, vec_round_key(key, 0)), vec_round_key(key, 1));
+}
+
+/* For all counters that differ from the next in the lowest byte alone. In memory, or compilers would copy it there. */
+VEC_INLINE void counters_prepare(struct counters *c, const struct aesop_aes_key *key)
+{
+    const __m128i zero_at_end = _mm_and_si128(vec_low_block(c->next), _mm_set_epi32(0x00ffffff, -1, -1, -1));
+    const __m128i whitened = _mm_xor_si128(zero_at_end, block_round_key(key, 0));
+    const __m128i round = _mm_aesenc_si128(whitened, block_round_key(key, 1));
+
+    block_store(c->state->first_round, _mm_xor_si128(round, block_load_word(c->rows)));
+}
 
 /*
  * Counters for a run of so many blocks; the state gets the one after it. They count in 32 bits: SP 800-38D, 6.2.
  */
-VEC_INLINE struct counters counters_start(struct aesop_gcm_state *state, size_t blocks)
+VEC_INLINE struct counters counters_start(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, size_t blocks,
+                                          const int tabled)
 {
     const __m128i first = block_reverse(block_load(state->counter));
     const __m128i used = _mm_cvtsi32_si128((int)(uint32_t)blocks);
-
-    block_store(state->counter, block_reverse(_mm_add_epi32(first, used)));
-    return (struct counters){
+    struct counters c = {
         .next = vec_reverse(vec_add32(vec_each_block(first), vec_block_indices())),
         .number = (uint32_t)_mm_cvtsi128_si32(first),
+        .state = state,
+        .rows = tabled && key->has_first_round ? key->first_round[0] : NULL,
     };
+
+    block_store(state->counter, block_reverse(_mm_add_epi32(first, used)));
+    if (c.rows != NULL)
+        counters_prepare(&c, &key->aes);
+    return c;
 }
 
-VEC_INLINE void counters_take(struct counters *c, vec taken[], const int n)
+/* The next n vectors of counters, after the first round of AES. */
+VEC_INLINE void counters_take(struct counters *c, const struct aesop_aes_key *key, vec s[], const int n)
 {
-    if ((c->number & 255) + (uint32_t)(n + 1) * VEC_BLOCKS <= 256) {
-        /* The lowest byte does not overflow: big-endian counters can be added to as they are. */
-        const vec step = vec_each_block(_mm_set_epi32(VEC_BLOCKS << 24, 0, 0, 0));
+    const uint32_t low = c->number & 255;
 
-        UNROLL
-        for (int i = 0; i < n; i++) {
-            taken[i] = c->next;
-            c->next = vec_add32(c->next, step);
-        }
-    } else {
+    c->number += (uint32_t)n * VEC_BLOCKS;
+    if (low + (uint32_t)(n + 1) * VEC_BLOCKS > 256) {
         const vec step = vec_each_block(_mm_set_epi32(0, 0, 0, VEC_BLOCKS));
         vec counter = vec_reverse(c->next);
 
         UNROLL
         for (int i = 0; i < n; i++) {
-            taken[i] = vec_reverse(counter);
+            s[i] = aes_enc_first_round(key, vec_reverse(counter));
             counter = vec_add32(counter, step);
         }
         c->next = vec_reverse(counter);
+        if (c->rows != NULL)
+            counters_prepare(c, key);
+    } else if (c->rows != NULL) {
+        const uint8_t *row = c->rows + low % 64 * AESOP_BLOCK_BYTES + low / 64 * 4;
+        const vec first_round = vec_each_block(block_load(c->state->first_round));
+
+        UNROLL
+        for (int i = 0; i < n; i++)
+            s[i] = vec_xor_column(first_round, row + i * VEC_BYTES);
+        c->next = vec_add32(c->next, vec_each_block(_mm_set_epi32((n * VEC_BLOCKS) << 24, 0, 0, 0)));
+    } else {
+        /* The lowest byte does not overflow: big-endian counters can be added to as they are. */
+        const vec step = vec_each_block(_mm_set_epi32(VEC_BLOCKS << 24, 0, 0, 0));
+
+        UNROLL
+        for (int i = 0; i < n; i++) {
+            s[i] = aes_enc_first_round(key, c->next);
+            c->next = vec_add32(c->next, step);
+        }
     }
-    c->number += (uint32_t)n * VEC_BLOCKS;
 }
 
 VEC_INLINE void aes_enc_round(const struct aesop_aes_key *key, uint32_t round, vec s[], const int n)
@@ -143,15 +200,6 @@ VEC_INLINE void aes_enc_more_rounds(const struct aesop_aes_key *key, vec s[], co
         return;
     aes_enc_round(key, 12, s, n);
     aes_enc_round(key, 13, s, n);
-}
-
-VEC_INLINE void aes_enc_first_key(const struct aesop_aes_key *key, vec s[], const int n)
-{
-    const vec k = vec_round_key(key, 0);
-
-    UNROLL
-    for (int i = 0; i < n; i++)
-        s[i] = vec_xor(s[i], k);
 }
 
 /*
@@ -207,18 +255,18 @@ VEC_INLINE void ghash_add(struct ghash *g, vec data)
     g->power += VEC_BYTES;
 }
 
-/* VEC_GHASH_STEP vectors of a batch from i on. */
-VEC_INLINE void ghash_batch_step(struct ghash *g, const uint8_t *in, const int i)
+/* VEC_GHASH_STEP vectors of a batch, from its vector i on. */
+VEC_INLINE void ghash_batch_step(struct ghash *g, const vec data[], const int i)
 {
     struct ghash_sum products[VEC_GHASH_STEP];
 
     UNROLL
     for (int j = 0; j < VEC_GHASH_STEP; j++) {
-        vec data = vec_reverse(vec_load(in + (i + j) * VEC_BYTES));
+        vec reversed = vec_reverse(data[j]);
 
         if (i + j == 0)
-            data = vec_xor(data, g->x);
-        products[j] = ghash_mul(data, g->power + (i + j) * VEC_BYTES);
+            reversed = vec_xor(reversed, g->x);
+        products[j] = ghash_mul(reversed, g->power + (i + j) * VEC_BYTES);
     }
     if (VEC_GHASH_STEP == 1) {
         g->sum.low = vec_xor(g->sum.low, products[0].low);
@@ -249,31 +297,39 @@ VEC_INLINE void ghash_batch_done(struct ghash *g, const struct aesop_gcm_key *ke
     ghash_go_on(g, key);
 }
 
-VEC_INLINE void ghash_batch(struct ghash *g, const struct aesop_gcm_key *key, const uint8_t *in)
+VEC_INLINE void ghash_batch(struct ghash *g, const struct aesop_gcm_key *key, const vec data[])
 {
     UNROLL
     for (int i = 0; i < GCM_BATCH; i += VEC_GHASH_STEP)
-        ghash_batch_step(g, in, i);
+        ghash_batch_step(g, data + i, i);
     ghash_batch_done(g, key);
 }
 
 /*
- * CTR of one batch, with GHASH of the batch at `hashed` (if `hashing`) woven between the rounds, so that the units for
- * AES and for multiplication are both kept busy. nt: out is written past the caches; `copy` is written as well, if it
- * is not NULL.
+ * CTR of one batch, with GHASH of a batch (if `hashing`) woven between the rounds, so that the units for AES and for
+ * multiplication are both kept busy: of this one, or when encrypting of the one before. `ciphertext` is that one, and
+ * becomes this one. nt: out is written past the caches.
  */
 VEC_INLINE void gcm_batch(const struct aesop_gcm_key *key, struct counters *c, struct ghash *g, uint8_t *out,
-                          const uint8_t *in, const int hashing, const uint8_t *hashed, const int nt, uint8_t *copy)
+                          const uint8_t *in, vec ciphertext[], const int enc, const int hashing, const int nt)
 {
     vec s[GCM_BATCH];
 
-    counters_take(c, s, GCM_BATCH);
-    aes_enc_first_key(&key->aes, s, GCM_BATCH);
+    counters_take(c, &key->aes, s, GCM_BATCH);
     UNROLL
-    for (int i = 0; i < GCM_BATCH; i++) {
-        aes_enc_round(&key->aes, (uint32_t)i + 1, s, GCM_BATCH);
-        if (hashing && i % VEC_GHASH_STEP == 0)
-            ghash_batch_step(g, hashed, i);
+    for (int i = 0; i < 8; i++) {
+        if (i < 7)
+            aes_enc_round(&key->aes, (uint32_t)i + 2, s, GCM_BATCH);
+        /* As late as can be: what is hashed may just have been made. */
+        if (hashing && (i + 1) * GCM_BATCH % (8 * VEC_GHASH_STEP) == 0) {
+            const int at = (i + 1) * GCM_BATCH / 8 - VEC_GHASH_STEP;
+            vec data[VEC_GHASH_STEP];
+
+            UNROLL
+            for (int j = 0; j < VEC_GHASH_STEP; j++)
+                data[j] = enc ? ciphertext[at + j] : vec_load(in + (at + j) * VEC_BYTES);
+            ghash_batch_step(g, data, at);
+        }
     }
     UNROLL
     for (int i = 0; i < GCM_BATCH; i++)
@@ -291,8 +347,8 @@ VEC_INLINE void gcm_batch(const struct aesop_gcm_key *key, struct counters *c, s
     UNROLL
     for (int i = 0; i < GCM_BATCH; i++) {
         vec_store_either(out + i * VEC_BYTES, s[i], nt);
-        if (copy != NULL)
-            vec_store(copy + i * VEC_BYTES, s[i]);
+        if (enc)
+            ciphertext[i] = s[i];
     }
 }
 
@@ -303,10 +359,9 @@ VEC_INLINE void gcm_some(const struct aesop_gcm_key *key, struct aesop_gcm_state
 {
     vec s[4];
 
-    counters_take(c, s, n);
-    aes_enc_first_key(&key->aes, s, n);
+    counters_take(c, &key->aes, s, n);
     UNROLL
-    for (uint32_t r = 1; r < 10; r++)
+    for (uint32_t r = 2; r < 10; r++)
         aes_enc_round(&key->aes, r, s, n);
     aes_enc_more_rounds(&key->aes, s, n);
 
@@ -353,36 +408,30 @@ VEC_INLINE void gcm_finish(const struct aesop_gcm_key *key, struct aesop_gcm_sta
 VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
                          const uint8_t *in, size_t len, const int enc, const int nt)
 {
-    struct counters c = counters_start(state, (len + 15) / 16);
+    struct counters c = counters_start(key, state, (len + 15) / 16, VEC_TABLED_ROUND);
     struct ghash g = ghash_begin(key, block_load(state->ghash), (len + 15) / 16);
 
-    if (enc && len >= VEC_WEAVE_FROM * GCM_BATCH_BYTES) {  /* ciphertext can be hashed one batch behind */
-        _Alignas(VEC_BYTES) uint8_t last[GCM_BATCH_BYTES]; /* what went past the caches, where that is wanted */
-        uint8_t *copy = nt ? last : NULL;
-        const uint8_t *hashed;
+    vec ciphertext[GCM_BATCH];
 
-        gcm_batch(key, &c, &g, out, in, 0, NULL, nt, copy);
+    if (enc && len >= GCM_BATCH_BYTES) { /* ciphertext can be hashed one batch behind */
+        gcm_batch(key, &c, &g, out, in, ciphertext, 1, 0, nt);
         for (;;) {
-            hashed = nt ? last : out;
-            BLOCK_FORGET(hashed); /* or what was just written is kept on the stack as well */
             in += GCM_BATCH_BYTES;
             out += GCM_BATCH_BYTES;
             len -= GCM_BATCH_BYTES;
             if (len < GCM_BATCH_BYTES)
                 break;
-            gcm_batch(key, &c, &g, out, in, 1, hashed, nt, copy);
+            gcm_batch(key, &c, &g, out, in, ciphertext, 1, 1, nt);
         }
-        ghash_batch(&g, key, hashed);
+        ghash_batch(&g, key, ciphertext);
     }
     for (; !enc && len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
-        gcm_batch(key, &c, &g, out, in, 1, in, nt, NULL);
+        gcm_batch(key, &c, &g, out, in, NULL, 0, 1, nt);
         in += GCM_BATCH_BYTES;
         out += GCM_BATCH_BYTES;
     }
-    while (len > 4 * VEC_BYTES) {
+    if (GCM_BATCH > 4 && len > 4 * VEC_BYTES) {
         gcm_some(key, state, &c, &g, out, in, 4, VEC_BYTES, enc);
-        if (enc && VEC_WEAVE_FROM > 1) /* otherwise there is no more than this span */
-            ghash_go_on(&g, key);
         in += 4 * VEC_BYTES;
         out += 4 * VEC_BYTES;
         len -= 4 * VEC_BYTES;
@@ -394,7 +443,7 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
 VEC_INLINE void gcm_short(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
                           const uint8_t *in, size_t len, const int enc)
 {
-    struct counters c = counters_start(state, (len + 15) / 16);
+    struct counters c = counters_start(key, state, (len + 15) / 16, 0);
     struct ghash g;
 
     ghash_span(&g, key, block_load(state->ghash), (len + 15) / 16);
@@ -459,7 +508,12 @@ VEC_INLINE __m128i gcm_hash(const struct aesop_gcm_key *key, __m128i x, const ui
     }
     g = ghash_begin(key, x, (len + 15) / 16);
     for (; len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
-        ghash_batch(&g, key, in);
+        vec data[GCM_BATCH];
+
+        UNROLL
+        for (int i = 0; i < GCM_BATCH; i++)
+            data[i] = vec_load(in + i * VEC_BYTES);
+        ghash_batch(&g, key, data);
         in += GCM_BATCH_BYTES;
     }
     for (; len > VEC_BYTES; len -= VEC_BYTES) {

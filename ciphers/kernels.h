@@ -21,6 +21,9 @@
 /* A vector of powers that starts at H^1 reads this many blocks on; they meet data that is zero. */
 #define AESOP_GCM_POWERS_SLACK 3
 
+/* Of the first round of AES: 64, as far as a batch of 16 blocks may run on, and what a vector there reads. */
+#define AESOP_GCM_FIRST_ROUND_ROWS (64 + 16 + 4)
+
 /* An expanded AES key for one direction: FIPS 197 (encryption) or its equivalent inverse cipher. */
 struct aesop_aes_key {
     _Alignas(16) uint8_t round_keys[AESOP_MAX_ROUND_KEYS][AESOP_BLOCK_BYTES];
@@ -35,8 +38,11 @@ struct aesop_aes_key {
 struct aesop_gcm_key {
     _Alignas(64) uint8_t h[AESOP_GCM_MAX_POWERS + AESOP_GCM_POWERS_SLACK][AESOP_BLOCK_BYTES];
     _Alignas(64) uint8_t h_fold[AESOP_GCM_MAX_POWERS + AESOP_GCM_POWERS_SLACK][AESOP_BLOCK_BYTES];
+    /* What counters that differ in their lowest byte alone need of the first round of AES: see gcm_template.h. */
+    _Alignas(64) uint8_t first_round[AESOP_GCM_FIRST_ROUND_ROWS][AESOP_BLOCK_BYTES];
     struct aesop_aes_key aes;
     uint32_t powers;
+    uint32_t has_first_round;
 };
 
 /*
@@ -48,6 +54,8 @@ struct aesop_gcm_state {
     uint8_t ghash[AESOP_BLOCK_BYTES];     /* byte-reflected */
     uint8_t keystream[AESOP_BLOCK_BYTES]; /* of the last block, where that is partial */
     uint8_t tag_mask[AESOP_BLOCK_BYTES];  /* E(K, J0) */
+    /* A kernel's own: the first round of a counter that ends in a zero byte, less that byte's part in it. */
+    uint8_t first_round[AESOP_BLOCK_BYTES];
 };
 
 struct aesop_kernels {
@@ -71,7 +79,7 @@ struct aesop_kernels {
 
     /* Expands the key and computes H^1. */
     void (*gcm_expand)(struct aesop_gcm_key *key, const uint8_t *user_key, size_t key_bytes);
-    /* Makes at least `count` (1..AESOP_GCM_MAX_POWERS) powers of H available. */
+    /* Makes at least `count` (1..AESOP_GCM_MAX_POWERS) powers of H available; above a batch, other tables too. */
     void (*gcm_powers)(struct aesop_gcm_key *key, uint32_t count);
 
     /*
