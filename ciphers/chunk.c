@@ -26,11 +26,19 @@ static const struct aesop_kernels *gcm_kernels_for(const struct aesop_dispatch *
  * Kernels take in == out or buffers apart. Whatever else a caller hands over (EVP's own block buffer can put out a
  * few bytes ahead of in) becomes the in-place case first.
  */
+static inline int in_place_or_apart(const uint8_t *out, const uint8_t *in, size_t len)
+{
+    const uintptr_t ahead = (uintptr_t)out - (uintptr_t)in;
+
+    return ahead == 0 || (ahead >= len && 0 - ahead >= len);
+}
+
+/* What few messages come through stays out of the way of those that do not. */
+#define RARE __attribute__((noinline, cold))
+
 static const uint8_t *in_place_if_overlapping(uint8_t *out, const uint8_t *in, size_t len)
 {
-    const uintptr_t o = (uintptr_t)out, i = (uintptr_t)in;
-
-    if (o == i || o >= i + len || i >= o + len)
+    if (in_place_or_apart(out, in, len))
         return in;
     memmove(out, in, len);
     return out;
@@ -52,20 +60,26 @@ static size_t next_nt_run(const struct aesop_dispatch *d, const uint8_t *out, si
     return min_size(len, missing != 0 ? missing : d->chunk);
 }
 
+RARE static void cbc_encrypt_overlapping(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out,
+                                         const uint8_t *in, size_t len, uint8_t iv[16])
+{
+    memmove(out, in, len);
+    d->kernels->cbc_enc(key, out, out, len, iv);
+}
+
 void aesop_cbc_encrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in,
                        size_t len, uint8_t iv[16])
 {
-    d->kernels->cbc_enc(key, out, in_place_if_overlapping(out, in, len), len, iv);
+    if (in_place_or_apart(out, in, len))
+        d->kernels->cbc_enc(key, out, in, len, iv);
+    else
+        cbc_encrypt_overlapping(d, key, out, in, len, iv);
 }
 
-void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in,
-                       size_t len, uint8_t iv[16])
+static __attribute__((noinline)) void cbc_decrypt_any(const struct aesop_dispatch *d, const struct aesop_aes_key *key,
+                                                      uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16])
 {
     in = in_place_if_overlapping(out, in, len);
-    if (len <= CBC_NARROW_BYTES) {
-        d->narrow->cbc_dec(key, out, in, len, iv);
-        return;
-    }
 
     const int nt = writes_past_caches(d, out, in, len);
     do {
@@ -79,6 +93,15 @@ void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_ke
         out += run;
         len -= run;
     } while (len > 0);
+}
+
+void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in,
+                       size_t len, uint8_t iv[16])
+{
+    if (len > CBC_NARROW_BYTES || !in_place_or_apart(out, in, len))
+        cbc_decrypt_any(d, key, out, in, len, iv);
+    else
+        d->narrow->cbc_dec(key, out, in, len, iv);
 }
 
 /*
@@ -98,24 +121,35 @@ static void need_powers(const struct aesop_kernels *kernels, struct aesop_gcm_ke
         kernels->gcm_powers(key, (uint32_t)wanted);
 }
 
+/* Whether more powers would be of use to a run of len bytes. */
+static inline int lacks_powers(const struct aesop_gcm_key *key, size_t len)
+{
+    return min_size((len + 15) / 16, AESOP_GCM_MAX_POWERS) > key->powers;
+}
+
 void aesop_gcm_set_key(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *key, size_t key_bytes)
 {
     d->kernels->gcm_expand(&gcm->key, key, key_bytes);
 }
 
-void aesop_gcm_start(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *iv, size_t iv_len)
+RARE static void start_with_long_iv(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *iv,
+                                    size_t iv_len)
 {
     const struct aesop_kernels *kernels = gcm_kernels_for(d, iv_len);
 
-    if (iv_len != 12)
-        need_powers(kernels, &gcm->key, iv_len);
+    need_powers(kernels, &gcm->key, iv_len);
     kernels->gcm_start(&gcm->key, &gcm->state, iv, iv_len);
-    gcm->aad_bytes = 0;
-    gcm->text_bytes = 0;
 }
 
-/* What few messages come through stays out of the way of those that do not. */
-#define RARE __attribute__((noinline, cold))
+void aesop_gcm_start(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *iv, size_t iv_len)
+{
+    gcm->aad_bytes = 0;
+    gcm->text_bytes = 0;
+    if (iv_len == 12)
+        d->narrow->gcm_start(&gcm->key, &gcm->state, iv, 12);
+    else
+        start_with_long_iv(d, gcm, iv, iv_len);
+}
 
 /*
  * Adds bytes to a block of which GHASH has seen the first `offset` bytes with zeros behind: by linearity they add
@@ -143,7 +177,7 @@ RARE static size_t finish_aad_block(const struct aesop_dispatch *d, struct aesop
     return take;
 }
 
-int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *aad, size_t len)
+RARE static int aad_any(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *aad, size_t len)
 {
     const size_t offset = gcm->aad_bytes % AESOP_BLOCK_BYTES;
 
@@ -162,6 +196,17 @@ int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const u
         need_powers(kernels, &gcm->key, len);
         kernels->gcm_hash(&gcm->key, &gcm->state, aad, len);
     }
+    return 1;
+}
+
+int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *aad, size_t len)
+{
+    const struct aesop_kernels *kernels = gcm_kernels_for(d, len);
+
+    if (gcm->aad_bytes != 0 || len - 1 >= AESOP_GCM_MAX_AAD_BYTES || lacks_powers(&gcm->key, len))
+        return aad_any(d, gcm, aad, len);
+    gcm->aad_bytes = len;
+    kernels->gcm_hash(&gcm->key, &gcm->state, aad, len);
     return 1;
 }
 
@@ -202,8 +247,8 @@ RARE static void gcm_crypt_nt(const struct aesop_dispatch *d, struct aesop_gcm *
     }
 }
 
-static int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in, size_t len,
-                     int enc)
+__attribute__((noinline)) static int gcm_crypt_any(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out,
+                                                   const uint8_t *in, size_t len, int enc)
 {
     const size_t offset = gcm->text_bytes % AESOP_BLOCK_BYTES;
 
@@ -232,6 +277,20 @@ static int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint
         out += run;
         len -= run;
     }
+    return 1;
+}
+
+/* Almost every message: its text comes whole, and is one run. */
+static inline int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in,
+                            size_t len, int enc)
+{
+    const struct aesop_kernels *kernels = gcm_kernels_for(d, len);
+
+    if (gcm->text_bytes != 0 || len - 1 >= AESOP_GCM_MAX_TEXT_BYTES || len > d->chunk || len >= d->nt_bytes ||
+        lacks_powers(&gcm->key, len) || !in_place_or_apart(out, in, len))
+        return gcm_crypt_any(d, gcm, out, in, len, enc);
+    gcm->text_bytes = len;
+    (enc ? kernels->gcm_enc : kernels->gcm_dec)(&gcm->key, &gcm->state, out, in, len);
     return 1;
 }
 
