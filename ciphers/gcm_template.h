@@ -45,21 +45,35 @@ VEC_INLINE vec ghash_reduce(const struct ghash_sum *sum)
     return vec_xor3(sum->high, vec_swap_halves(middle), vec_clmul(middle, modulus, 0x00));
 }
 
-/* H^(have + i + 1) .. H^(have + i + n), n <= VEC_BLOCKS, from the powers i + 1 .. i + n and H^have. */
-VEC_INLINE void gcm_powers_step(struct aesop_gcm_key *key, uint32_t have, uint32_t i, uint32_t n)
+VEC_INLINE void gcm_powers_store(struct aesop_gcm_key *key, uint32_t highest, vec powers)
 {
-    const vec factor = vec_each_block(block_load(key->h[AESOP_GCM_MAX_POWERS - have]));
-    const vec powers = vec_load(key->h[AESOP_GCM_MAX_POWERS - i - n]);
+    vec_store(key->h[AESOP_GCM_MAX_POWERS - highest], powers);
+    vec_store(key->h_fold[AESOP_GCM_MAX_POWERS - highest], vec_xor(powers, vec_swap_halves(powers)));
+}
+
+/* Each power of the vector times another one. */
+VEC_INLINE vec gcm_powers_mul(vec powers, __m128i power)
+{
+    const vec factor = vec_each_block(power);
     const struct ghash_sum sum = {
         .low = vec_clmul(powers, factor, 0x00),
         .middle = vec_clmul(vec_xor(powers, vec_swap_halves(powers)), vec_xor(factor, vec_swap_halves(factor)), 0x00),
         .high = vec_clmul(powers, factor, 0x11),
     };
-    const vec product = ghash_reduce(&sum);
 
-    vec_store_some(key->h[AESOP_GCM_MAX_POWERS - have - i - n], product, n * 16);
-    vec_store_some(key->h_fold[AESOP_GCM_MAX_POWERS - have - i - n], vec_xor(product, vec_swap_halves(product)),
-                   n * 16);
+    return ghash_reduce(&sum);
+}
+
+/* The first vector, H^VEC_BLOCKS first. In registers: a vector is slow to load from where its parts were just stored. */
+VEC_INLINE vec gcm_powers_first(const struct aesop_gcm_key *key)
+{
+    const __m128i h = block_load(key->h[AESOP_GCM_MAX_POWERS - 1]);
+    vec powers = vec_first_block(h);
+
+    UNROLL
+    for (int have = 1; have < VEC_BLOCKS; have *= 2)
+        powers = vec_join_low(gcm_powers_mul(powers, vec_low_block(powers)), powers, have);
+    return powers;
 }
 
 /*
@@ -84,15 +98,26 @@ VEC_INLINE void gcm_first_round(struct aesop_gcm_key *key)
 
 static VEC_TARGET void KERNEL(gcm_powers)(struct aesop_gcm_key *key, uint32_t count)
 {
-    uint32_t have = key->powers, i;
+    uint32_t have = key->powers - key->powers % VEC_BLOCKS; /* a narrower kernel may have filled a vector in part */
+    vec last;
 
-    for (; have < VEC_BLOCKS && have < count; have *= 2)
-        gcm_powers_step(key, have, 0, have);
-    if (have >= VEC_BLOCKS) /* a narrower kernel may have filled a vector in part */
-        have -= have % VEC_BLOCKS;
-    for (; have < count; have += i)
-        for (i = 0; i < have && have + i < count; i += VEC_BLOCKS)
-            gcm_powers_step(key, have, i, VEC_BLOCKS);
+    if (have == 0) {
+        have = VEC_BLOCKS;
+        last = gcm_powers_first(key);
+        gcm_powers_store(key, have, last);
+    } else {
+        last = vec_load(key->h[AESOP_GCM_MAX_POWERS - have]);
+    }
+    while (have < count) {
+        const __m128i factor = vec_low_block(last);
+        uint32_t i;
+
+        for (i = VEC_BLOCKS; i <= have && have + i - VEC_BLOCKS < count; i += VEC_BLOCKS) {
+            last = gcm_powers_mul(vec_load(key->h[AESOP_GCM_MAX_POWERS - i]), factor);
+            gcm_powers_store(key, have + i, last);
+        }
+        have += i - VEC_BLOCKS;
+    }
     key->powers = have;
     if (VEC_TABLED_ROUND && count > GCM_BATCH_BLOCKS && !key->has_first_round)
         gcm_first_round(key);
@@ -541,21 +566,30 @@ static VEC_TARGET void KERNEL(gcm_hash)(const struct aesop_gcm_key *key, struct 
     block_store(state->ghash, gcm_hash(key, block_load(state->ghash), in, len));
 }
 
+VEC_INLINE void gcm_start_at(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, __m128i j0)
+{
+    block_store(state->ghash, _mm_setzero_si128());
+    block_store(state->counter, block_reverse(_mm_add_epi32(block_reverse(j0), _mm_cvtsi32_si128(1))));
+    block_store(state->tag_mask, block_encrypt(&key->aes, j0));
+}
+
+/* Apart, since it would save registers for the other as well. */
+static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_start_hashed)(const struct aesop_gcm_key *key,
+                                                                          struct aesop_gcm_state *state,
+                                                                          const uint8_t *iv, size_t iv_len)
+{
+    const __m128i x = gcm_hash(key, _mm_setzero_si128(), iv, iv_len);
+
+    gcm_start_at(key, state, block_reverse(gcm_hash_lengths(key, x, 0, iv_len)));
+}
+
 static VEC_TARGET void KERNEL(gcm_start)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state,
                                          const uint8_t *iv, size_t iv_len)
 {
-    const __m128i one = _mm_cvtsi32_si128(1);
-    __m128i j0;
-
-    if (iv_len == 12) { /* SP 800-38D, 7.1, step 2 */
-        j0 = _mm_insert_epi32(block_load_iv(iv), 1 << 24, 3);
-    } else {
-        j0 = gcm_hash(key, _mm_setzero_si128(), iv, iv_len);
-        j0 = block_reverse(gcm_hash_lengths(key, j0, 0, iv_len));
-    }
-    block_store(state->ghash, _mm_setzero_si128());
-    block_store(state->counter, block_reverse(_mm_add_epi32(block_reverse(j0), one)));
-    block_store(state->tag_mask, block_encrypt(&key->aes, j0));
+    if (iv_len == 12) /* SP 800-38D, 7.1, step 2 */
+        gcm_start_at(key, state, _mm_insert_epi32(block_load_iv(iv), 1 << 24, 3));
+    else
+        KERNEL(gcm_start_hashed)(key, state, iv, iv_len);
 }
 
 static VEC_TARGET void KERNEL(gcm_tag)(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state,

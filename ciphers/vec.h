@@ -52,6 +52,7 @@ typedef __m128i vec;
 #define vec_block_indices() _mm_setzero_si128()
 #define vec_pick_block(v, i) ((void)(i), (v))
 #define vec_last_block(v) (v)
+#define vec_join_low(a, b, n) ((void)(n), (void)(b), (a))
 #define vec_shift_in(b, v) ((void)(v), (b))
 #define vec_load_some(p, n) block_load_some(p, n)
 #define vec_store_some(p, v, n) block_store_some(p, v, n)
@@ -86,6 +87,8 @@ typedef __m256i vec;
 #define vec_block_indices() _mm256_set_epi32(0, 0, 0, 1, 0, 0, 0, 0)
 #define vec_pick_block(v, i) ((i) ? _mm256_extracti128_si256(v, 1) : _mm256_castsi256_si128(v))
 #define vec_last_block(v) _mm256_extracti128_si256(v, 1)
+/* The first n blocks of a, then those of b. */
+#define vec_join_low(a, b, n) ((void)(n), _mm256_permute2x128_si256(a, b, 0x20))
 /* The blocks of v moved up by one, b in front. */
 #define vec_shift_in(b, v) _mm256_permute2x128_si256(_mm256_castsi128_si256(b), v, 0x20)
 #define vec_keep(v, n) _mm256_and_si256(v, _mm256_loadu_si256((const __m256i *)(vec_mask_bytes + 32 - (n))))
@@ -134,6 +137,8 @@ typedef __m512i vec;
 #define vec_block_indices() _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0)
 #define vec_low_block(v) _mm512_castsi512_si128(v)
 #define vec_last_block(v) _mm512_extracti32x4_epi32(v, 3)
+#define vec_join_low(a, b, n) \
+    ((n) == 1 ? _mm512_inserti32x4(a, _mm512_castsi512_si128(b), 1) : _mm512_shuffle_i64x2(a, b, 0x44))
 #define vec_shift_in(b, v) _mm512_alignr_epi64(v, vec_each_block(b), 6)
 /* Bytes past n are neither read nor written, and raise no fault. */
 #define vec_mask(n) ((__mmask64)(UINT64_MAX >> (64 - (n))))
