@@ -108,8 +108,8 @@ static void expand_key(struct cbc *cbc)
     cbc->schedule_encrypts = cbc->encrypting;
 }
 
-static int cbc_init(struct cbc *cbc, const unsigned char *key, size_t key_len, const unsigned char *iv, size_t iv_len,
-                    const OSSL_PARAM params[], uint8_t encrypting)
+AESOP_APART static int init_any(struct cbc *cbc, const unsigned char *key, size_t key_len, const unsigned char *iv,
+                                size_t iv_len, const OSSL_PARAM params[], uint8_t encrypting)
 {
     const struct aesop_core *core = &cbc->provider->core;
 
@@ -141,6 +141,22 @@ static int cbc_init(struct cbc *cbc, const unsigned char *key, size_t key_len, c
         expand_key(cbc);
     }
     return params == NULL || cbc_set_ctx_params(cbc, params);
+}
+
+/* Almost every message brings an IV alone. */
+static inline int cbc_init(struct cbc *cbc, const unsigned char *key, size_t key_len, const unsigned char *iv,
+                           size_t iv_len, const OSSL_PARAM params[], uint8_t encrypting)
+{
+    if (key != NULL || params != NULL || iv == NULL || iv_len != sizeof cbc->iv || !cbc->key_set ||
+        cbc->schedule_encrypts != encrypting)
+        return init_any(cbc, key, key_len, iv, iv_len, params, encrypting);
+    cbc->num = 0;
+    cbc->pending_len = 0;
+    cbc->encrypting = encrypting;
+    cbc->iv_set = 1;
+    memcpy(cbc->original_iv, iv, sizeof cbc->original_iv);
+    memcpy(cbc->iv, iv, sizeof cbc->iv);
+    return 1;
 }
 
 static int cbc_encrypt_init(void *ctx, const unsigned char *key, size_t key_len, const unsigned char *iv, size_t iv_len,
@@ -217,8 +233,8 @@ static int crypt_record(struct cbc *cbc, uint8_t *record, size_t *out_len, size_
 }
 
 /* Any update: without a key, a TLS record, or pieces of any length that blocks are put together from. */
-__attribute__((noinline)) static int update_any(struct cbc *cbc, uint8_t *out, size_t *out_len, size_t out_size,
-                                                const uint8_t *in, size_t in_len)
+AESOP_APART static int update_any(struct cbc *cbc, uint8_t *out, size_t *out_len, size_t out_size, const uint8_t *in,
+                                  size_t in_len)
 {
     size_t pending_len = cbc->pending_len, tail_len, ready;
     uint8_t first[AESOP_BLOCK_BYTES];
@@ -386,9 +402,8 @@ static int get_tls_mac(const struct cbc *cbc, OSSL_PARAM *p)
            aesop_param_set_octets(p, cbc->tls_mac_set ? cbc->tls_mac : NULL, cbc->tls_mac_len);
 }
 
-static int cbc_get_ctx_params(void *ctx, OSSL_PARAM params[])
+AESOP_APART static int get_ctx_params_any(const struct cbc *cbc, OSSL_PARAM params[])
 {
-    const struct cbc *cbc = ctx;
     int ok = 1;
 
     for (OSSL_PARAM *p = params; ok && p != NULL && p->key != NULL; p++) {
@@ -423,6 +438,23 @@ static int cbc_get_ctx_params(void *ctx, OSSL_PARAM params[])
     return ok;
 }
 
+/* 3.0 asks for the one for every message, and for the other with every key. */
+static int cbc_get_ctx_params(void *ctx, OSSL_PARAM params[])
+{
+    const struct cbc *cbc = ctx;
+    size_t len;
+
+    if (aesop_param_alone(params, OSSL_CIPHER_PARAM_IVLEN, OSSL_PARAM_UNSIGNED_INTEGER, sizeof len))
+        len = sizeof cbc->iv;
+    else if (aesop_param_alone(params, OSSL_CIPHER_PARAM_KEYLEN, OSSL_PARAM_UNSIGNED_INTEGER, sizeof len))
+        len = cbc->key_bytes;
+    else
+        return get_ctx_params_any(cbc, params);
+    memcpy(params->data, &len, sizeof len);
+    params->return_size = sizeof len;
+    return 1;
+}
+
 static int get_uint(const OSSL_PARAM *p, uint32_t *value)
 {
     size_t wide;
@@ -433,9 +465,8 @@ static int get_uint(const OSSL_PARAM *p, uint32_t *value)
     return 1;
 }
 
-static int cbc_set_ctx_params(void *ctx, const OSSL_PARAM params[])
+AESOP_APART static int set_ctx_params_any(struct cbc *cbc, const OSSL_PARAM params[])
 {
-    struct cbc *cbc = ctx;
     uint32_t value;
     int ok = 1;
 
@@ -463,6 +494,19 @@ static int cbc_set_ctx_params(void *ctx, const OSSL_PARAM params[])
             AESOP_RAISE(&cbc->provider->core, AESOP_R_FAILED_TO_GET_PARAMETER, "%s", p->key);
     }
     return ok;
+}
+
+/* Where padding is off, EVP says so with every init. */
+static int cbc_set_ctx_params(void *ctx, const OSSL_PARAM params[])
+{
+    struct cbc *cbc = ctx;
+    uint32_t value;
+
+    if (!aesop_param_alone(params, OSSL_CIPHER_PARAM_PADDING, OSSL_PARAM_UNSIGNED_INTEGER, sizeof value))
+        return set_ctx_params_any(cbc, params);
+    memcpy(&value, params->data, sizeof value);
+    cbc->padding = value != 0;
+    return 1;
 }
 
 static const OSSL_PARAM *cbc_gettable_ctx_params(void *ctx, void *provctx)

@@ -55,13 +55,13 @@ struct gcm {
     uint8_t iv_counts; /* the IV is fixed field and counter, TLS style */
 
     /* Not initialised before its use. */
-    uint8_t iv[GCM_MAX_IV_BYTES];
-    uint8_t tag[GCM_TAG_BYTES]; /* to be expected, or computed */
+    _Alignas(16) uint8_t tag[GCM_TAG_BYTES]; /* to be expected, or computed */
+    uint8_t iv[GCM_MAX_IV_BYTES];            /* the 12 bytes of almost every message are in the first cache line too */
     uint8_t tls_aad[TLS_AAD_BYTES];
     struct aesop_gcm cipher;
 };
 
-#define GCM_HEAD_BYTES offsetof(struct gcm, iv)
+#define GCM_HEAD_BYTES offsetof(struct gcm, tag)
 
 static OSSL_FUNC_cipher_freectx_fn gcm_freectx;
 static OSSL_FUNC_cipher_dupctx_fn gcm_dupctx;
@@ -158,7 +158,7 @@ static void start_message(struct gcm *gcm)
     gcm->iv_state = IV_IN_USE;
 }
 
-static int begin_message(struct gcm *gcm)
+AESOP_APART static int begin_message(struct gcm *gcm)
 {
     if (!gcm->key_set) {
         RAISE(gcm, AESOP_R_NO_KEY_SET, NULL);
@@ -245,17 +245,21 @@ static int set_fixed_iv(struct gcm *gcm, const uint8_t *fixed, size_t len)
 
 /* ---- init ---- */
 
-static int gcm_init(struct gcm *gcm, const unsigned char *key, size_t key_len, const unsigned char *iv, size_t iv_len,
-                    const OSSL_PARAM params[], uint8_t encrypting)
+static void set_key(struct gcm *gcm, const unsigned char *key)
+{
+    aesop_gcm_set_key(&gcm->provider->dispatch, &gcm->cipher, key, gcm->key_bytes);
+    gcm->key_set = 1;
+    gcm->tls_records = 0;
+}
+
+AESOP_APART static int init_any(struct gcm *gcm, const unsigned char *key, size_t key_len, const unsigned char *iv,
+                                size_t iv_len, const OSSL_PARAM params[], uint8_t encrypting)
 {
     gcm->encrypting = encrypting;
     if (iv != NULL) {
         if (!set_iv_len(gcm, iv_len))
             return 0;
-        if (iv_len == GCM_IV_BYTES)
-            memcpy(gcm->iv, iv, GCM_IV_BYTES); /* of almost every message, without a call */
-        else
-            memcpy(gcm->iv, iv, iv_len);
+        memcpy(gcm->iv, iv, iv_len);
         gcm->iv_random = 0;
         gcm->iv_state = IV_SET;
     }
@@ -264,13 +268,41 @@ static int gcm_init(struct gcm *gcm, const unsigned char *key, size_t key_len, c
             RAISE(gcm, AESOP_R_INVALID_KEY_LENGTH, "%zu bytes, this cipher takes %d", key_len, gcm->key_bytes);
             return 0;
         }
-        aesop_gcm_set_key(&gcm->provider->dispatch, &gcm->cipher, key, key_len);
-        gcm->key_set = 1;
-        gcm->tls_records = 0;
+        set_key(gcm, key);
         if (gcm->iv_state == IV_IN_USE) /* the message under the key before is given up */
             gcm->iv_state = IV_SET;
     }
     return params == NULL || gcm_set_ctx_params(gcm, params);
+}
+
+/* A message with the usual IV and the key that is there starts at once. */
+static inline int init_message(struct gcm *gcm, const unsigned char *iv, uint8_t encrypting)
+{
+    gcm->encrypting = encrypting;
+    gcm->iv_random = 0;
+    gcm->iv_state = IV_IN_USE;
+    memcpy(gcm->iv, iv, GCM_IV_BYTES);
+    aesop_gcm_start(&gcm->provider->dispatch, &gcm->cipher, iv, GCM_IV_BYTES); /* gcm->iv is still being written */
+    return 1;
+}
+
+/* Apart, since it saves registers. */
+AESOP_APART static int init_key_and_message(struct gcm *gcm, const unsigned char *key, const unsigned char *iv,
+                                            uint8_t encrypting)
+{
+    set_key(gcm, key);
+    return init_message(gcm, iv, encrypting);
+}
+
+static inline int gcm_init(struct gcm *gcm, const unsigned char *key, size_t key_len, const unsigned char *iv,
+                           size_t iv_len, const OSSL_PARAM params[], uint8_t encrypting)
+{
+    if (params != NULL || iv == NULL || iv_len != GCM_IV_BYTES || gcm->iv_len != GCM_IV_BYTES ||
+        (key != NULL ? key_len != gcm->key_bytes : !gcm->key_set))
+        return init_any(gcm, key, key_len, iv, iv_len, params, encrypting);
+    if (key != NULL)
+        return init_key_and_message(gcm, key, iv, encrypting);
+    return init_message(gcm, iv, encrypting);
 }
 
 static int gcm_encrypt_init(void *ctx, const unsigned char *key, size_t key_len, const unsigned char *iv, size_t iv_len,
@@ -288,7 +320,7 @@ static int gcm_decrypt_init(void *ctx, const unsigned char *key, size_t key_len,
 /* ---- data ---- */
 
 /* Associated data where out is NULL, text otherwise. */
-static int crypt_some(struct gcm *gcm, unsigned char *out, const unsigned char *in, size_t len)
+AESOP_APART static int crypt_some(struct gcm *gcm, unsigned char *out, const unsigned char *in, size_t len)
 {
     const struct aesop_dispatch *d = &gcm->provider->dispatch;
     int ok;
@@ -310,33 +342,41 @@ static int crypt_some(struct gcm *gcm, unsigned char *out, const unsigned char *
     return ok;
 }
 
+static inline int make_tag(struct gcm *gcm)
+{
+    gcm->iv_state = IV_FINISHED;
+    gcm->tag_len = GCM_TAG_BYTES;
+    aesop_gcm_tag(&gcm->provider->dispatch, &gcm->cipher, gcm->tag);
+    return 1;
+}
+
+AESOP_APART static int check_tag(struct gcm *gcm)
+{
+    uint8_t tag[GCM_TAG_BYTES];
+    int ok;
+
+    if (gcm->tag_len == 0)
+        return 0;
+    gcm->iv_state = IV_FINISHED;
+    aesop_gcm_tag(&gcm->provider->dispatch, &gcm->cipher, tag);
+    ok = gcm->tag_len == GCM_TAG_BYTES ? aesop_ct_equal(tag, gcm->tag, GCM_TAG_BYTES)
+                                       : aesop_ct_equal(tag, gcm->tag, gcm->tag_len);
+    aesop_wipe(tag, sizeof tag); /* the right tag for a forgery */
+    return ok;
+}
+
 /*
  * Ends the message: makes the tag, or compares it. A tag that is wrong or was never set raises nothing, as in default:
  * programs tell a message that is not authentic from an internal error by an empty error queue.
  */
-static int finish_message(struct gcm *gcm)
+static inline int finish_message(struct gcm *gcm)
 {
-    uint8_t tag[GCM_TAG_BYTES];
-    int ok = 1;
-
-    if (!need_message(gcm))
-        return 0;
-    if (!gcm->encrypting && gcm->tag_len == 0)
-        return 0;
-    aesop_gcm_tag(&gcm->provider->dispatch, &gcm->cipher, tag);
-    if (gcm->encrypting) {
-        memcpy(gcm->tag, tag, sizeof tag);
-        gcm->tag_len = sizeof tag;
-    } else {
-        ok = aesop_ct_equal(tag, gcm->tag, gcm->tag_len);
-        aesop_wipe(tag, sizeof tag); /* the right tag for a forgery */
-    }
-    gcm->iv_state = IV_FINISHED;
-    return ok;
+    return need_message(gcm) && (gcm->encrypting ? make_tag(gcm) : check_tag(gcm));
 }
 
 /* One record of TLS 1.2, in place, explicit IV and tag included. */
-static int crypt_record(struct gcm *gcm, unsigned char *out, size_t *out_len, const unsigned char *in, size_t len)
+AESOP_APART static int crypt_record(struct gcm *gcm, unsigned char *out, size_t *out_len, const unsigned char *in,
+                                    size_t len)
 {
     uint8_t *payload, *tag;
     size_t payload_len;
@@ -384,11 +424,9 @@ static int require_room(const struct gcm *gcm, size_t out_size, size_t len)
     return out_size >= len;
 }
 
-static int gcm_update(void *ctx, unsigned char *out, size_t *out_len, size_t out_size, const unsigned char *in,
-                      size_t in_len)
+AESOP_APART static int update_any(struct gcm *gcm, unsigned char *out, size_t *out_len, size_t out_size,
+                                  const unsigned char *in, size_t in_len)
 {
-    struct gcm *gcm = ctx;
-
     *out_len = 0;
     if (in_len == 0)
         return 1;
@@ -400,6 +438,24 @@ static int gcm_update(void *ctx, unsigned char *out, size_t *out_len, size_t out
         return 0;
     *out_len = in_len;
     return 1;
+}
+
+/* The updates of almost every message, one of associated data and one of text: nothing of them can fail. */
+static int gcm_update(void *ctx, unsigned char *out, size_t *out_len, size_t out_size, const unsigned char *in,
+                      size_t in_len)
+{
+    struct gcm *gcm = ctx;
+    const struct aesop_dispatch *d = &gcm->provider->dispatch;
+
+    if (in_len - 1 >= out_size || in_len > AESOP_GCM_MAX_TEXT_BYTES || gcm->iv_state != IV_IN_USE ||
+        gcm->tls_aad_len != 0 || gcm->cipher.text_bytes != 0 || (out == NULL && gcm->cipher.aad_bytes != 0))
+        return update_any(gcm, out, out_len, out_size, in, in_len);
+    *out_len = in_len;
+    if (out == NULL)
+        return aesop_gcm_aad(d, &gcm->cipher, in, in_len);
+    if (gcm->encrypting)
+        return aesop_gcm_encrypt(d, &gcm->cipher, out, in, in_len);
+    return aesop_gcm_decrypt(d, &gcm->cipher, out, in, in_len);
 }
 
 static int gcm_final(void *ctx, unsigned char *out, size_t *out_len, size_t out_size)
@@ -446,9 +502,8 @@ static int get_tag(const struct gcm *gcm, OSSL_PARAM *p)
     return p->data_type == OSSL_PARAM_OCTET_STRING && aesop_param_set_octets(p, gcm->tag, len);
 }
 
-static int gcm_get_ctx_params(void *ctx, OSSL_PARAM params[])
+AESOP_APART static int get_ctx_params_any(struct gcm *gcm, OSSL_PARAM params[])
 {
-    struct gcm *gcm = ctx;
     int ok = 1;
 
     for (OSSL_PARAM *p = params; ok && p != NULL && p->key != NULL; p++) {
@@ -485,6 +540,33 @@ static int gcm_get_ctx_params(void *ctx, OSSL_PARAM params[])
             RAISE(gcm, AESOP_R_FAILED_TO_SET_PARAMETER, "%s", p->key);
     }
     return ok;
+}
+
+static inline int is_whole_tag(const OSSL_PARAM *params)
+{
+    return aesop_param_alone(params, OSSL_CIPHER_PARAM_AEAD_TAG, OSSL_PARAM_OCTET_STRING, GCM_TAG_BYTES);
+}
+
+static int gcm_get_ctx_params(void *ctx, OSSL_PARAM params[])
+{
+    struct gcm *gcm = ctx;
+    size_t len;
+
+    if (is_whole_tag(params) && gcm->encrypting && gcm->tag_len == GCM_TAG_BYTES) {
+        memcpy(params->data, gcm->tag, GCM_TAG_BYTES);
+        params->return_size = GCM_TAG_BYTES;
+        return 1;
+    }
+    /* 3.0 asks for the one for every message, and for the other with every key. */
+    if (aesop_param_alone(params, OSSL_CIPHER_PARAM_IVLEN, OSSL_PARAM_UNSIGNED_INTEGER, sizeof len))
+        len = gcm->iv_len;
+    else if (aesop_param_alone(params, OSSL_CIPHER_PARAM_KEYLEN, OSSL_PARAM_UNSIGNED_INTEGER, sizeof len))
+        len = gcm->key_bytes;
+    else
+        return get_ctx_params_any(gcm, params);
+    memcpy(params->data, &len, sizeof len);
+    params->return_size = sizeof len;
+    return 1;
 }
 
 static int set_tag(struct gcm *gcm, const OSSL_PARAM *p)
@@ -534,9 +616,8 @@ static int is_octets(const OSSL_PARAM *p)
     return p->data_type == OSSL_PARAM_OCTET_STRING && p->data != NULL;
 }
 
-static int gcm_set_ctx_params(void *ctx, const OSSL_PARAM params[])
+AESOP_APART static int set_ctx_params_any(struct gcm *gcm, const OSSL_PARAM params[])
 {
-    struct gcm *gcm = ctx;
     size_t size;
     int ok = 1;
 
@@ -569,6 +650,24 @@ static int gcm_set_ctx_params(void *ctx, const OSSL_PARAM params[])
             RAISE(gcm, AESOP_R_FAILED_TO_GET_PARAMETER, "%s", p->key);
     }
     return ok;
+}
+
+static int gcm_set_ctx_params(void *ctx, const OSSL_PARAM params[])
+{
+    struct gcm *gcm = ctx;
+    const size_t iv_len = gcm->iv_len;
+
+    if (is_whole_tag(params) && !gcm->encrypting) {
+        memcpy(gcm->tag, params->data, GCM_TAG_BYTES);
+        gcm->tag_len = GCM_TAG_BYTES;
+        return 1;
+    }
+    if (aesop_param_alone(params, OSSL_CIPHER_PARAM_IVLEN, OSSL_PARAM_UNSIGNED_INTEGER, sizeof iv_len) &&
+        memcmp(params->data, &iv_len, sizeof iv_len) == 0)
+        return 1; /* as it is: sent with every message by some */
+    if (aesop_param_alone(params, OSSL_CIPHER_PARAM_PADDING, OSSL_PARAM_UNSIGNED_INTEGER, sizeof(unsigned)))
+        return 1; /* means nothing here; where a program has switched it off, EVP says so with every init */
+    return set_ctx_params_any(gcm, params);
 }
 
 static const OSSL_PARAM *gcm_gettable_ctx_params(void *ctx, void *provctx)

@@ -4,6 +4,7 @@
 #define AESOP_PROVIDER_PARAMS_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include <openssl/core.h>
 
@@ -36,6 +37,32 @@ enum aesop_param {
     AESOP_PARAM_TLS_VERSION,     /* "tls-version" */
     AESOP_PARAM_UPDATED_IV,      /* "updated-iv" */
 };
+
+/* Before a loop of known length, which becomes straight code. */
+#if defined(__clang__)
+#define AESOP_PARAM_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define AESOP_PARAM_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/*
+ * Whether the list is this parameter alone, of this type and size, with data; name is a literal. EVP sends what comes
+ * with every message that way: taken on the spot, without a search or a call, it costs a third.
+ */
+static inline __attribute__((always_inline)) int aesop_param_alone(const OSSL_PARAM *params, const char *name,
+                                                                   unsigned type, size_t size)
+{
+    const size_t name_len = strlen(name);
+
+    if (params == NULL || params->key == NULL || params->data_type != type || params->data_size != size ||
+        params->data == NULL || params[1].key != NULL)
+        return 0;
+    AESOP_PARAM_UNROLL
+    for (size_t i = 0; i <= name_len; i++)
+        if (params->key[i] != name[i])
+            return 0;
+    return 1;
+}
 
 /* Recognises a key by a few of its characters and one comparison; this runs for every message. */
 enum aesop_param aesop_param_find(const char *key);

@@ -722,6 +722,12 @@ static const char *const same_as_default[] = {
     /* A new IV in the middle starts a new message. */
     "enc+ keyiv+ aad:13+ text:20+ iv:1+ text:16+ final+ tag:16+",
     "enc+ keyiv+ aad:13+ iv:1+ text:16+ final+ tag:16+",
+    "enc+ key+ iv:1+ iv+ text:16+ final+ tag:16+",
+    "enc+ keyiv:1+ keyiv+ aad:13+ aad:3+ text:5+ text:27+ final+ tag:16+",
+    "enc+ key:1+ iv+ key+ text:16+ final+ tag:16+",
+    "enc+ key+ iv+ direction:0+ text:32+ settag:16+ final!",
+    "dec+ key+ iv+ direction:1+ aad:13+ text:32+ final+ tag:16+",
+    "enc+ key+ iv+ ivlen:13+ text:16- ivlen:12+ text:16- iv+ text:16+ final+ tag:16+",
     /* Associated data ends where text begins. */
     "enc+ keyiv+ aad:13+ text:16+ aad:4-",
     "enc+ keyiv+ text:0+ aad:13+ text:32+ final+ tag:16+",

@@ -114,6 +114,45 @@ static void test_strangers(void)
         CHECK(aesop_param_find(strangers[i]) == AESOP_PARAM_UNKNOWN, "%s", strangers[i]);
 }
 
+/* The list that is meant, and every list that differs from it in one thing. */
+static void test_alone(void)
+{
+    static const char *const others[] = { "", "i", "ivle", "ivlem", "ivlen2", "Ivlen", "tvlen", "keylen" };
+    size_t value = 0;
+    OSSL_PARAM list[3] = { OSSL_PARAM_size_t("ivlen", &value), OSSL_PARAM_END, OSSL_PARAM_END };
+#define ALONE(params) aesop_param_alone(params, "ivlen", OSSL_PARAM_UNSIGNED_INTEGER, sizeof value)
+
+    CU_ASSERT_TRUE(ALONE(list));
+    CU_ASSERT_FALSE(aesop_param_alone(list, "ivle", OSSL_PARAM_UNSIGNED_INTEGER, sizeof value));
+    CU_ASSERT_FALSE(ALONE(NULL));
+    CU_ASSERT_FALSE(ALONE(list + 1));
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct support_guarded g = support_guarded_alloc(strlen(others[i]) + 1, 1);
+
+        if (g.data == NULL)
+            return;
+        list[0].key = strcpy((char *)g.data, others[i]);
+        CHECK(!ALONE(list), "\"%s\"", others[i]);
+        support_guarded_free(&g);
+    }
+    list[0].key = "ivlen";
+    list[0].data_type = OSSL_PARAM_INTEGER;
+    CU_ASSERT_FALSE(ALONE(list));
+    list[0].data_type = OSSL_PARAM_UNSIGNED_INTEGER;
+    list[0].data_size = sizeof value - 1;
+    CU_ASSERT_FALSE(ALONE(list));
+    list[0].data_size = sizeof value;
+    list[0].data = NULL;
+    CU_ASSERT_FALSE(ALONE(list));
+    list[0].data = &value;
+    list[1].key = "keylen";
+    CU_ASSERT_FALSE(ALONE(list));
+    list[1].key = NULL;
+    CU_ASSERT_TRUE(ALONE(list));
+#undef ALONE
+}
+
 /* ---- integers ---- */
 
 enum { DATA_MAX = 16, MARGIN = 8, FILLER = 0xa5 };
@@ -341,6 +380,7 @@ int main(int argc, char **argv)
     static CU_TestInfo find[] = { { "every key", test_find },
                                   { "near misses", test_near_misses },
                                   { "strangers", test_strangers },
+                                  { "alone", test_alone },
                                   CU_TEST_INFO_NULL };
     static CU_TestInfo integers[] = { { "get", test_get },
                                       { "set", test_set },
