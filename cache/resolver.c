@@ -230,8 +230,8 @@ static void *fetch(int *lasting, AESOP_RESOLVER *r, const struct aesop_operation
         *lasting = r->watch == NULL || is_loaded(r, operation->provider(method));
         /*
          * A provider that is being unloaded has told the watcher already, but its methods can still be found for a
-         * moment (or for good, in 3.0, where another thread amid a fetch brings them back): then OpenSSL's answer
-         * counts, this once.
+         * moment, or for good where another thread's fetch kept it active meanwhile: then OpenSSL's answer counts, this
+         * once.
          */
         if (!*lasting) {
             operation->free(method);
