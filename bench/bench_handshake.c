@@ -97,7 +97,7 @@ static struct tls_identity make_identity(OSSL_LIB_CTX *libctx, const char *key)
 {
     EVP_PKEY *pkey = strcmp(key, "rsa") == 0 ? EVP_PKEY_Q_keygen(libctx, NULL, "RSA", (size_t)2048)
                                              : EVP_PKEY_Q_keygen(libctx, NULL, "EC", "P-256");
-    struct tls_identity identity;
+    struct tls_identity identity = { 0 };
 
     bench_check(pkey != NULL && tls_identity_make_with(&identity, libctx, pkey), "certificate");
     EVP_PKEY_free(pkey);
