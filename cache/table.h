@@ -25,7 +25,7 @@
 
 /* ---- keys ---- */
 
-/* Words that hold texts and numbers one after the other. Texts are padded; their lengths are in word[0]. */
+/* Words that hold texts and numbers one after the other. Lengths of texts are in word[0]. */
 struct aesop_key {
     uint64_t hash;
     size_t words;
@@ -100,21 +100,21 @@ AESOP_INLINE uint64_t aesop_fold_case(uint64_t word)
 /* Adds a text, at most two per key. Returns 0 where it does not fit. */
 AESOP_INLINE int aesop_key_add_text(struct aesop_key *k, const char *text, size_t len, int fold_case)
 {
-    const size_t rest = len % 8;
     size_t n = k->words, i = 0;
     uint64_t hash = k->hash, word;
 
     if ((len + 7) / 8 > AESOP_KEY_WORDS - n)
         return 0;
     k->word[0] = k->word[0] << 8 | len;
-    for (; i + 8 <= len; i += 8) {
+    for (; i + 8 < len; i += 8) {
         word = aesop_load64(text + i);
         word = fold_case ? aesop_fold_case(word) : word;
         hash += aesop_hash_word(word, n);
         k->word[n++] = word;
     }
-    if (rest > 0) {
-        word = len > 8 ? aesop_load64(text + len - 8) >> (64 - 8 * rest) : aesop_load_few(text, rest);
+    if (len > 0) {
+        /* The last eight bytes, where there are as many: they may lie upon the ones before. */
+        word = len >= 8 ? aesop_load64(text + len - 8) : aesop_load_few(text, len);
         word = fold_case ? aesop_fold_case(word) : word;
         hash += aesop_hash_word(word, n);
         k->word[n++] = word;
