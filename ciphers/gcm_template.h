@@ -158,7 +158,7 @@ VEC_INLINE struct counters counters_start(const struct aesop_gcm_key *key, struc
         .next = vec_reverse(vec_add32(vec_each_block(first), vec_block_indices())),
         .number = (uint32_t)_mm_cvtsi128_si32(first),
         .state = state,
-        .rows = tabled && key->has_first_round ? key->first_round[0] : NULL,
+        .rows = tabled && key->has_first_round && !state->counter_is_secret ? key->first_round[0] : NULL,
     };
 
     block_store(state->counter, block_reverse(_mm_add_epi32(first, used)));
@@ -173,7 +173,7 @@ VEC_INLINE void counters_take(struct counters *c, const struct aesop_aes_key *ke
     const uint32_t low = c->number & 255;
 
     c->number += (uint32_t)n * VEC_BLOCKS;
-    if (low + (uint32_t)(n + 1) * VEC_BLOCKS > 256) {
+    if (c->state->counter_is_secret || low + (uint32_t)(n + 1) * VEC_BLOCKS > 256) {
         const vec step = vec_each_block(_mm_set_epi32(0, 0, 0, VEC_BLOCKS));
         vec counter = vec_reverse(c->next);
 
@@ -566,11 +566,13 @@ static VEC_TARGET void KERNEL(gcm_hash)(const struct aesop_gcm_key *key, struct 
     block_store(state->ghash, gcm_hash(key, block_load(state->ghash), in, len));
 }
 
-VEC_INLINE void gcm_start_at(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, __m128i j0)
+VEC_INLINE void gcm_start_at(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, __m128i j0,
+                             const int secret)
 {
     block_store(state->ghash, _mm_setzero_si128());
     block_store(state->counter, block_reverse(_mm_add_epi32(block_reverse(j0), _mm_cvtsi32_si128(1))));
     block_store(state->tag_mask, block_encrypt(&key->aes, j0));
+    state->counter_is_secret = secret;
 }
 
 /* Apart, since it would save registers for the other as well. */
@@ -580,14 +582,14 @@ static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_start_hashed)(const 
 {
     const __m128i x = gcm_hash(key, _mm_setzero_si128(), iv, iv_len);
 
-    gcm_start_at(key, state, block_reverse(gcm_hash_lengths(key, x, 0, iv_len)));
+    gcm_start_at(key, state, block_reverse(gcm_hash_lengths(key, x, 0, iv_len)), 1);
 }
 
 static VEC_TARGET void KERNEL(gcm_start)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state,
                                          const uint8_t *iv, size_t iv_len)
 {
     if (iv_len == 12) /* SP 800-38D, 7.1, step 2 */
-        gcm_start_at(key, state, _mm_insert_epi32(block_load_iv(iv), 1 << 24, 3));
+        gcm_start_at(key, state, _mm_insert_epi32(block_load_iv(iv), 1 << 24, 3), 0);
     else
         KERNEL(gcm_start_hashed)(key, state, iv, iv_len);
 }

@@ -9,6 +9,13 @@
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#define HAVE_MEMCHECK 1
+#else
+#define HAVE_MEMCHECK 0
+#endif
+
 #include "check.h"
 #include "ciphers/chunk.h"
 #include "ciphers/cpu.h"
@@ -639,8 +646,8 @@ static uint32_t get_counter32(const unsigned char counter[16])
     return (uint32_t)counter[12] << 24 | (uint32_t)counter[13] << 16 | (uint32_t)counter[14] << 8 | counter[15];
 }
 
-/* With no more powers of H than a batch needs, and with all tables. */
-static void counter_carries(uint32_t powers)
+/* With as many powers of H as a batch needs, or more. */
+static void counter_carries(uint32_t powers, uint32_t counter_is_secret)
 {
     static unsigned char want[64 * 1024], got[64 * 1024];
     static const uint32_t ends[] = { 0x100, 0x200, 0x10000, 0x1000000, 0x80000000, 0 /* 2^32 */ };
@@ -660,7 +667,7 @@ static void counter_carries(uint32_t powers)
                 for (uint32_t behind = 0; behind <= blocks[b]; behind += 1 + behind / 3) {
                     size_t len = blocks[b] * 16;
                     uint32_t first = ends[e] + behind - (uint32_t)blocks[b];
-                    struct aesop_gcm_state state = { .ghash = { 0 } };
+                    struct aesop_gcm_state state = { .counter_is_secret = counter_is_secret };
 
                     memcpy(state.counter, material.iv, 12);
                     put_counter32(state.counter, first);
@@ -685,8 +692,9 @@ static void counter_carries(uint32_t powers)
 /* Every way in which a byte of the counter overflows within a run, and its 32 bits (SP 800-38D, 6.5). */
 static void test_counter_carries(void)
 {
-    counter_carries(1);
-    counter_carries(AESOP_GCM_MAX_POWERS);
+    counter_carries(1, 0);
+    counter_carries(AESOP_GCM_MAX_POWERS, 0);
+    counter_carries(AESOP_GCM_MAX_POWERS, 1);
 }
 
 /* Above the kernels the wrap of the 32 bits is nothing special, wherever in a message it comes. */
@@ -1564,6 +1572,86 @@ static void test_past_caches(void)
     }
 }
 
+#if HAVE_MEMCHECK
+/* A GCM message of which key and text are declared undefined, the way of the text given. */
+static void secret_message(const struct aesop_kernels *k, size_t key_bytes, size_t iv_len, size_t len, int warm,
+                           int (*crypt)(const struct aesop_dispatch *, struct aesop_gcm *, uint8_t *, const uint8_t *,
+                                        size_t))
+{
+    static unsigned char text[8192];
+    const struct aesop_dispatch d = alone(k, CHUNK);
+    unsigned char key[32], tag[16], taint[16];
+    struct aesop_gcm gcm;
+
+    memcpy(key, material.key, sizeof key);
+    memcpy(text, material.text, len);
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(key, sizeof key);
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(text, len);
+    aesop_gcm_set_key(&d, &gcm, key, key_bytes);
+    if (warm)
+        k->gcm_powers(&gcm.key, AESOP_GCM_MAX_POWERS);
+    aesop_gcm_start(&d, &gcm, material.iv, iv_len);
+    aesop_gcm_aad(&d, &gcm, material.aad, 45);
+    crypt(&d, &gcm, text, text, len);
+    aesop_gcm_tag(&d, &gcm, tag);
+
+    /* The secrets did get as far as the results, or nothing was tested. */
+    (void)VALGRIND_GET_VBITS(tag, taint, sizeof tag);
+    CU_ASSERT(taint[0] == 0xff && taint[15] == 0xff);
+    (void)VALGRIND_GET_VBITS(gcm.state.counter, taint, sizeof gcm.state.counter);
+    CHECK((taint[15] != 0) == (iv_len != 12), "iv of %zu bytes: whether the counter is a secret", iv_len);
+    (void)VALGRIND_MAKE_MEM_DEFINED(text, len);
+}
+
+static void secret_cbc(const struct aesop_kernels *k, size_t key_bytes, size_t len)
+{
+    static unsigned char text[8192];
+    const struct aesop_dispatch d = alone(k, CHUNK);
+    unsigned char key[32], iv[16], taint[16];
+    struct aesop_aes_key enc, dec;
+
+    memcpy(key, material.key, sizeof key);
+    memcpy(iv, material.iv, sizeof iv);
+    memcpy(text, material.text, len);
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(key, sizeof key);
+    k->aes_expand_enc(&enc, key, key_bytes);
+    k->aes_expand_dec(&dec, key, key_bytes);
+    aesop_cbc_encrypt(&d, &enc, text, text, len, iv);
+    aesop_cbc_decrypt(&d, &dec, text, text, len, iv);
+    (void)VALGRIND_GET_VBITS(text, taint, sizeof taint);
+    CU_ASSERT(taint[0] == 0xff && taint[15] == 0xff);
+    (void)VALGRIND_MAKE_MEM_DEFINED(text, len);
+}
+#endif
+
+/* memcheck reports every branch and every address that depends on undefined bytes: what an attacker could time. */
+static void test_constant_time(void)
+{
+#if HAVE_MEMCHECK
+    static const size_t iv_lens[] = { 12, 16, 60 }, lens[] = { 16, 33, 80, 700, 5003 };
+    unsigned errors = VALGRIND_COUNT_ERRORS;
+
+    if (!RUNNING_ON_VALGRIND) {
+        support_skip("constant time of the kernels", "this is not valgrind");
+        return;
+    }
+    for (size_t s = 0; s < set_count; s++) {
+        for (size_t z = 0; z < KEY_SIZES; z++) {
+            for (size_t l = 0; l < sizeof lens / sizeof *lens; l++) {
+                for (size_t i = 0; i < sizeof iv_lens / sizeof *iv_lens; i++) {
+                    secret_message(sets[s], key_sizes[z], iv_lens[i], lens[l], l % 2, aesop_gcm_encrypt);
+                    secret_message(sets[s], key_sizes[z], iv_lens[i], lens[l], l % 2 == 0, aesop_gcm_decrypt);
+                }
+                secret_cbc(sets[s], key_sizes[z], lens[l] / 16 * 16);
+            }
+        }
+    }
+    CHECK(VALGRIND_COUNT_ERRORS == errors, "memcheck reports secrets that decide (above)");
+#else
+    support_skip("constant time of the kernels", "built without valgrind's headers");
+#endif
+}
+
 int main(int argc, char **argv)
 {
     static CU_TestInfo standards[] = { { "FIPS 197", test_fips197 },
@@ -1592,6 +1680,7 @@ int main(int argc, char **argv)
                                     CU_TEST_INFO_NULL };
     static CU_TestInfo leftovers[] = { { "the stack", test_stack },
                                        { "upper halves of registers", test_upper_halves },
+                                       { "constant time", test_constant_time },
                                        { "freed memory", test_provider_alone },
                                        CU_TEST_INFO_NULL };
     CU_SuiteInfo suites[] = { { "standards", suite_open, suite_close, NULL, NULL, standards },
