@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <openssl/conf.h>
@@ -58,6 +60,40 @@ void cli_found_fault(struct cli_findings *f, const char *fix, const char *format
     print("fault", fix, format, args);
     va_end(args);
     f->faults++;
+}
+
+/* --- what crashes ------------------------------------------------------------------------------------------------- */
+
+int cli_dies(char how[CLI_HOW_BYTES], void (*try)(const void *arg), const void *arg)
+{
+    const pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(const struct rlimit){ 0, 0 });
+        try(arg);
+        _exit(0);
+    }
+    if (child < 0)
+        return 0;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return 0;
+    if (WIFSIGNALED(status))
+        snprintf(how, CLI_HOW_BYTES, "%s", strsignal(WTERMSIG(status)));
+    else
+        snprintf(how, CLI_HOW_BYTES, "exit status %d", WEXITSTATUS(status));
+    return WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
+}
+
+static void try_config(const void *path)
+{
+    OSSL_LIB_CTX_load_config(OSSL_LIB_CTX_new(), path);
+}
+
+int cli_config_dies(char how[CLI_HOW_BYTES], const char *path)
+{
+    return cli_dies(how, try_config, path);
 }
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
@@ -339,12 +375,31 @@ static void check_keys(const struct config *c, struct cli_findings *f)
     }
 }
 
+struct module {
+    const struct config *config;
+    OSSL_LIB_CTX *ctx;
+    char *path;
+};
+
+static void try_module(const void *arg)
+{
+    const struct module *m = arg;
+
+    load_module(m->config, m->ctx, m->path);
+}
+
 static void check_module(const struct config *c, struct cli_findings *f)
 {
     OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
-    char *path = module_path(c);
+    char *path = module_path(c), how[CLI_HOW_BYTES];
 
-    if (ctx != NULL && path != NULL && check_module_file(f, path)) {
+    if (ctx == NULL || path == NULL || !check_module_file(f, path))
+        goto done;
+    if (cli_dies(how, try_module, &(const struct module){ c, ctx, path })) {
+        cli_found_fault(f, "install aesop anew; until then programs crash", "%s: loading it ends a program (%s)", path,
+                        how);
+        f->crashes = 1;
+    } else {
         OSSL_PROVIDER *provider = load_module(c, ctx, path);
 
         if (provider != NULL) {
@@ -359,6 +414,7 @@ static void check_module(const struct config *c, struct cli_findings *f)
                             path, reason != NULL ? reason : "no reason given", text);
         }
     }
+done:
     ERR_clear_error();
     free(path);
     OSSL_LIB_CTX_free(ctx);
@@ -434,11 +490,15 @@ static void check_node(const struct config *c, struct cli_findings *f)
 static void try_file(struct config *c, struct cli_findings *f)
 {
     OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
+    char how[CLI_HOW_BYTES];
 
     ERR_clear_error();
     if (ctx == NULL || f->crashes)
         goto done;
-    if (!OSSL_LIB_CTX_load_config(ctx, c->path)) {
+    if (cli_config_dies(how, c->path)) {
+        cli_found_fault(f, CLI_DIES_FIX, "%s: loading it ends a program (%s)", c->path, how);
+        f->crashes = 1;
+    } else if (!OSSL_LIB_CTX_load_config(ctx, c->path)) {
         const char *text = "", *reason = ERR_reason_error_string(ERR_peek_error_all(NULL, NULL, NULL, &text, NULL));
 
         cli_found_fault(f, "correct what it names; programs may refuse to start", "%s: libcrypto refuses it: %s: %s",

@@ -3,10 +3,12 @@
 #ifndef AESOP_CLI_CONFIG_H
 #define AESOP_CLI_CONFIG_H
 
+#define CLI_HOW_BYTES 48
+
 struct cli_findings {
     int quiet;   /* only faults are printed */
     int faults;  /* so far */
-    int crashes; /* loading the module would end this program too */
+    int crashes; /* loading the file would end this program too */
 };
 
 /* Print one line each: what is the case, and (fault, note) what to do about it. */
@@ -15,6 +17,15 @@ void cli_found_note(struct cli_findings *f, const char *fix, const char *format,
     __attribute__((format(printf, 3, 4)));
 void cli_found_fault(struct cli_findings *f, const char *fix, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/*
+ * Lets a child try what may end a program: a module that is not whole does so within the loader. Returns 1 with how the
+ * child ended, or 0 where nothing happened to it.
+ */
+int cli_dies(char how[CLI_HOW_BYTES], void (*try)(const void *arg), const void *arg);
+/* The same of loading a configuration file. */
+int cli_config_dies(char how[CLI_HOW_BYTES], const char *path);
+#define CLI_DIES_FIX "install the module that it names anew; until then programs that read this file crash"
 
 /* Looks at the file, at the module it names, and at who serves under it in a library context of its own. */
 void cli_config_check(struct cli_findings *f, const char *path);

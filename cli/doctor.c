@@ -80,13 +80,17 @@ static int check_here(struct cli_findings *f, const struct cli_options *o)
     const char *variable = secure_getenv("OPENSSL_CONF");
     char *file = CONF_get1_default_config_file(), *system = system_file();
     OSSL_LIB_CTX *system_ctx = NULL;
+    char how[CLI_HOW_BYTES];
+    int dies = 0;
 
     if (file == NULL || system == NULL) {
         OPENSSL_free(file);
         free(system);
         return cli_fail(CLI_SYSTEM, "out of memory");
     }
-    if (variable != NULL && strcmp(file, system) != 0) {
+    if (variable != NULL && strcmp(file, system) != 0)
+        dies = cli_config_dies(how, system);
+    if (variable != NULL && strcmp(file, system) != 0 && !dies) {
         system_ctx = OSSL_LIB_CTX_new();
         /* Where it refuses, the table shows what is served without it, as it does for programs. */
         if (system_ctx != NULL)
@@ -105,6 +109,8 @@ static int check_here(struct cli_findings *f, const struct cli_options *o)
         print_cpu();
         putchar('\n');
     }
+    if (dies)
+        cli_found_fault(f, CLI_DIES_FIX, "%s, the system's file: loading it ends a program (%s)", system, how);
     /* Before anything of this process' own context is used, since that loads the module. */
     if (file[0] == '\0')
         cli_found_fault(f, "unset it, or let it name a file", "OPENSSL_CONF is empty: no configuration is read");

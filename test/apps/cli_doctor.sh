@@ -121,6 +121,27 @@ finds "another architecture" foreign.cnf "another architecture \(ELF machine 183
 head -c 5000 "$MODULES/aesop.so" >cut.so
 module "$WORK/cut.so" >cut.cnf
 finds "a truncated module" cut.cnf "cut.so: 5000 bytes of [0-9]+ are there"
+# Of the right length, but zeros within.
+cp "$MODULES/aesop.so" broken.so && dd if=/dev/zero of=broken.so bs=4096 seek=1 count=8 conv=notrunc status=none
+module "$WORK/broken.so" >broken.cnf
+finds "a module with a hole" broken.cnf "broken.so(: loading it ends a program| does not load)"
+sed "s|^default = .*|&\nother = other_section|" ours.cnf >other.cnf
+printf '[other_section]\nmodule = %s\nactivate = 1\n' "$WORK/cut.so" >>other.cnf
+finds "another provider's module is truncated" other.cnf "other.cnf: loading it ends a program \(Bus error"
+# The system's file names it: a program with a file of its own does not crash, and doctor says what others will do.
+SYSTEM=$(openssl version -d | sed 's/.*"\(.*\)"/\1/')/openssl.cnf
+if unshare -rm mount --bind cut.cnf "$SYSTEM" 2>/dev/null; then
+    with_system() { unshare -rm sh -c 'mount --bind "$1" "$2" && shift 2 && exec "$@"' - "$@" 2>&1; }
+    contains "the system's file names a truncated module" \
+        "^fault .*$SYSTEM, the system's file: loading it ends a program \(Bus error.*; fix: " \
+        "$(OPENSSL_CONF=ours.cnf with_system cut.cnf "$SYSTEM" "$AESOP" doctor)"
+    contains "... and there is no other" "^fault .*cut.so: 5000 bytes of [0-9]+ are there.*; fix: " \
+        "$(with_system cut.cnf "$SYSTEM" env -u OPENSSL_CONF "$AESOP" doctor)"
+    contains "... of another provider" "^fault .*$SYSTEM: loading it ends a program \(Bus error.*; fix: " \
+        "$(with_system other.cnf "$SYSTEM" env -u OPENSSL_CONF "$AESOP" doctor)"
+else
+    skip "a system's file that crashes programs" "this machine gives no mount namespace"
+fi
 echo 'int nothing;' | "${CC:-cc}" -shared -fPIC -x c -o noinit.so - && module "$WORK/noinit.so" >noinit.cnf
 finds "a library that is no module" noinit.cnf "noinit.so does not load"
 conf badkernel.cnf "aesop default" "$WISH" "kernel = turbo"
