@@ -118,10 +118,10 @@ static int run_chunk(struct crew *c, struct aesop_stream *s, uint64_t first, uin
     s->config.format->jump(s, first);
     for (uint64_t i = first; i < end; i++) {
         const uint64_t at = in_start(c, i);
+        const struct aesop_octets segment[2] = { { in + (at - start), (size_t)(in_start(c, i + 1) - at) } };
         size_t n;
 
-        if (!s->config.format->unit(s, out + made, &n, in + (at - start), (size_t)(in_start(c, i + 1) - at),
-                                    i + 1 == c->segments)) {
+        if (!s->config.format->unit(s, out + made, &n, segment, i + 1 == c->segments)) {
             fail(c, &(struct cli_trouble){ .reason = s->reason, .segment = i, .input_bytes = c->in_end });
             return 0;
         }

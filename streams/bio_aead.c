@@ -148,5 +148,11 @@ int AESOP_BIO_get_aead_state(BIO *b, AESOP_STREAM_STATE *state)
     if (f == NULL)
         return aesop_stream_refuse(AESOP_STREAM_R_NOT_SET_UP, "asked before AESOP_BIO_set_aead");
     *state = (AESOP_STREAM_STATE){ f->stream.reason, f->stream.finished, f->stream.number, f->stream.text_bytes };
+    if (f->side == SIDE_WRITE && state->finished && !f->ended) {
+        /* A guess (filter_write.c). */
+        state->finished = 0;
+        state->segments--;
+        state->bytes -= f->out_len - f->released - (f->stream.config.encrypt ? f->stream.config.tag_bytes : 0);
+    }
     return 1;
 }

@@ -38,7 +38,7 @@ static int filter_alloc(struct aesop_filter *f)
 
     f->batch = units * s->full_unit;
     f->in_capacity = s->header_bytes + f->batch + s->lookahead;
-    f->out_capacity = LINE_BYTES + units * aesop_stream_out_bytes(s, s->full_unit + s->lookahead, 0);
+    f->out_capacity = LINE_BYTES + units * aesop_stream_out_bytes(s, s->full_unit + s->lookahead, c->encrypt);
     f->hold = c->format == &aesop_format_message && !c->encrypt && !c->release_unverified;
     f->in = f->in_own = alloc_lines(f->in_capacity, &f->in_block);
     if (f->hold) {
@@ -99,7 +99,7 @@ void aesop_filter_restart(struct aesop_filter *f)
     f->out_pos = f->out_len = f->released = 0;
     f->header_missing = f->stream.config.encrypt ? 0 : f->stream.header_bytes;
     f->ended = f->verify_only = f->seek_pending = f->sought = 0;
-    f->skip = f->position = 0;
+    f->skip = f->position = f->gathered = 0;
     f->stream.reason = 0;
     f->stream.finished = 0;
     f->stream.number = f->stream.text_bytes = 0;
@@ -149,8 +149,7 @@ int aesop_filter_enter(struct aesop_filter *f, BIO *next, enum aesop_filter_side
         return aesop_stream_raise(s);
     f->side = side;
     f->origin = side == SIDE_READ ? aesop_source_tell(next) : -1;
-    if (f->origin >= 0 && BIO_method_type(next) == BIO_TYPE_MEM)
-        f->memory_end = (long)f->origin + BIO_ctrl(next, BIO_CTRL_INFO, 0, NULL);
+    f->memory_end = -1;
     if (s->config.encrypt) {
         /* In front of the cache line where the ciphertext will start. */
         f->out_pos = LINE_BYTES - s->header_bytes;
@@ -176,11 +175,11 @@ int aesop_filter_fail_in_header(struct aesop_filter *f)
                              f->stream.header_bytes);
 }
 
-int aesop_filter_unit(struct aesop_filter *f, const uint8_t *in, size_t len, int last)
+int aesop_filter_unit(struct aesop_filter *f, const struct aesop_octets in[2], int last)
 {
     struct aesop_stream *s = &f->stream;
     size_t made;
-    const int ok = s->config.format->unit(s, f->out + f->out_len, &made, in, len, last);
+    const int ok = s->config.format->unit(s, f->out + f->out_len, &made, in, last);
 
     if (!ok && aesop_filter_holding(f)) {
         OPENSSL_cleanse(f->out, f->out_high);

@@ -35,6 +35,7 @@ struct aesop_filter {
     size_t in_pos, in_len, in_capacity;
     uint8_t *in_block, *out_block; /* what they are part of */
     size_t batch;                  /* of full units that are read at a time */
+    size_t room;                   /* read side: of the caller, for the next unit */
 
     uint8_t *out; /* bytes out_pos to released are ready to leave, those up to out_len wait */
     size_t out_pos, released, out_len, out_capacity;
@@ -42,12 +43,13 @@ struct aesop_filter {
 
     int guess_fails;    /* callers write the last segment in pieces: it is not tried before the flush */
     size_t first_piece; /* bytes of the write that began what `in` holds */
+    size_t gathered;    /* segments of this stream that `in` has held */
 
     int hold;        /* messages wait in `out`, which is mapped, until they are verified */
     int verify_only; /* this one is too long for that, so it is read twice */
 
     int64_t origin;                          /* where the stream starts in a source that can seek, or -1 */
-    long memory_end;                         /* of a source in memory */
+    long memory_end;                         /* of a source in memory that stays as it is, or -1: not known yet */
     uint64_t position;                       /* of the next byte that is read, in the text */
     int seek_pending;                        /* to position */
     int sought;                              /* and no unit was read since */
@@ -72,7 +74,7 @@ int aesop_filter_holding(const struct aesop_filter *f);
 /* Room in the held memory for so much more, or the decision to read twice, or an error. */
 int aesop_filter_hold_more(struct aesop_filter *f, size_t text_bytes);
 /* Appends a unit to `out`, which has the room. */
-int aesop_filter_unit(struct aesop_filter *f, const uint8_t *in, size_t len, int last);
+int aesop_filter_unit(struct aesop_filter *f, const struct aesop_octets in[2], int last);
 /* Bytes of text in a unit of ciphertext. */
 size_t aesop_filter_text_bytes(const struct aesop_filter *f, size_t len, int last);
 

@@ -8,8 +8,11 @@
 
 #include <aesop/stream.h>
 
+/* With less room a message comes by way of `out`: calling the cipher costs more than copying. */
+#define LEAST_BYTES 2048
+
 struct unit {
-    const uint8_t *in;
+    struct aesop_octets in[2]; /* the second is empty */
     size_t len;
     int last;
     int in_place; /* in the memory of the source, already behind it */
@@ -56,17 +59,41 @@ static enum progress fill(struct aesop_filter *f, BIO *b, BIO *next)
     return DONE;
 }
 
+/* Bytes of room from which on a unit goes straight to the caller. */
+static size_t least_room(const struct aesop_filter *f)
+{
+    const struct aesop_stream *s = &f->stream;
+
+    return s->config.format->any_unit && !aesop_filter_holding(f) && s->unit > LEAST_BYTES
+               ? LEAST_BYTES
+               : aesop_stream_out_bytes(s, s->unit, 0);
+}
+
+/* The first unit of the bytes that are there; the last one of the stream where these are all. */
+static void set_unit(const struct aesop_filter *f, struct unit *u, const uint8_t *in, size_t there)
+{
+    const struct aesop_stream *s = &f->stream;
+    size_t want = s->unit;
+
+    /* Where a format leaves the choice, what the caller has room for. */
+    if (s->config.format->any_unit && f->room >= least_room(f) && f->room < aesop_stream_out_bytes(s, want, 0))
+        want = (f->room - (s->block_bytes - 1)) / 16 * 16;
+    u->last = there < want + s->lookahead;
+    u->len = u->last ? there : want;
+    u->in[0] = (struct aesop_octets){ in, u->len };
+    u->in[1] = (struct aesop_octets){ NULL, 0 };
+}
+
 /* Whether `in` holds the next unit. */
 static int have_unit(const struct aesop_filter *f, struct unit *u)
 {
-    const struct aesop_stream *s = &f->stream;
     const size_t there = f->in_len - f->in_pos;
 
-    u->in = f->in + f->in_pos;
-    u->last = there < s->unit + s->lookahead;
-    u->len = u->last ? there : s->unit;
+    if (f->header_missing > 0 || (there == 0 && !f->ended))
+        return 0;
+    set_unit(f, u, f->in + f->in_pos, there);
     u->in_place = 0;
-    return f->header_missing == 0 && (!u->last || f->ended);
+    return !u->last || f->ended;
 }
 
 /* Takes the header out of `in`, or fails where it ends too early. */
@@ -112,11 +139,14 @@ static void seek_now(struct aesop_filter *f, BIO *next)
 }
 
 /* Where a source in memory stands that has so many bytes left. */
-static long memory_at(const struct aesop_filter *f, BIO *next, long there)
+static long memory_at(struct aesop_filter *f, BIO *next, long there)
 {
-    /* The end of what cannot be written to stays where it is. */
-    return BIO_test_flags(next, BIO_FLAGS_MEM_RDONLY) ? f->memory_end - there
-                                                      : BIO_ctrl(next, BIO_C_FILE_TELL, 0, NULL);
+    if (!BIO_test_flags(next, BIO_FLAGS_MEM_RDONLY))
+        return BIO_ctrl(next, BIO_C_FILE_TELL, 0, NULL);
+    /* The end of what cannot be written to stays where it is, and this is the first look at it. */
+    if (f->memory_end < 0)
+        f->memory_end = (long)f->origin + there;
+    return f->memory_end - there;
 }
 
 /*
@@ -125,7 +155,6 @@ static long memory_at(const struct aesop_filter *f, BIO *next, long there)
  */
 static enum progress lend_unit(struct aesop_filter *f, BIO *next, struct unit *u)
 {
-    const struct aesop_stream *s = &f->stream;
     long at, there;
     char *memory, byte;
 
@@ -141,16 +170,14 @@ static enum progress lend_unit(struct aesop_filter *f, BIO *next, struct unit *u
         there -= (long)taken;
         at += (long)taken;
     }
-    u->in = (const uint8_t *)memory;
-    u->last = (size_t)there < s->unit + s->lookahead;
-    u->len = u->last ? (size_t)there : s->unit;
+    set_unit(f, u, (const uint8_t *)memory, (size_t)there);
     u->in_place = 1;
     if (f->header_missing == 0 && !f->seek_pending &&
         BIO_ctrl(next, BIO_C_FILE_SEEK, at + (long)u->len, NULL) == at + (long)u->len) {
         if (!u->last)
             return DONE;
-        /* Whether that is the end, or more will be written later, the source says only to a read. */
-        f->ended = BIO_read(next, &byte, 1) == 0;
+        /* Whether that is the end, or more will be written later, a source that can be written to tells only a read. */
+        f->ended = BIO_test_flags(next, BIO_FLAGS_MEM_RDONLY) || BIO_read(next, &byte, 1) == 0;
         if (f->ended)
             return DONE;
     }
@@ -237,13 +264,13 @@ static enum progress read_step(struct aesop_filter *f, BIO *b, BIO *next, uint8_
         return seek_last(f, b, next);
     f->sought = 0;
     if (f->skip == 0 && len >= aesop_stream_out_bytes(s, u.len, u.last)) {
-        if (!s->config.format->unit(s, data, got, u.in, u.len, u.last))
+        if (!s->config.format->unit(s, data, got, u.in, u.last))
             return FAILED;
     } else {
         size_t n;
 
         f->out_pos = f->out_len = f->released = 0;
-        if (!aesop_filter_unit(f, u.in, u.len, u.last))
+        if (!aesop_filter_unit(f, u.in, u.last))
             return FAILED;
         n = f->skip < f->out_len ? f->skip : f->out_len;
         f->out_pos = n;
@@ -253,14 +280,14 @@ static enum progress read_step(struct aesop_filter *f, BIO *b, BIO *next, uint8_
     return DONE;
 }
 
-/* Whether all that is left of the message will, as far as the source knows, fit into the caller's memory. */
-static int message_fits(const struct aesop_filter *f, BIO *next, size_t len)
+/* Whether the message from this unit on will, as far as the source knows, fit into the caller's memory. */
+static int message_fits(const struct aesop_filter *f, BIO *next, const struct unit *u, size_t len)
 {
-    const struct aesop_stream *s = &f->stream;
-    const size_t pending = BIO_ctrl_pending(next);
+    const size_t known = u->in_place ? u->len : f->in_len - f->in_pos;
+    const size_t pending = u->last ? 0 : BIO_ctrl_pending(next);
 
-    return pending > 0 && len >= s->block_bytes &&
-           pending <= len - (s->block_bytes - 1) + f->header_missing + s->config.tag_bytes - (f->in_len - f->in_pos);
+    return (u->last || pending > 0) && pending <= SIZE_MAX / 2 &&
+           aesop_stream_out_bytes(&f->stream, known + pending, 1) <= len;
 }
 
 /* What was decrypted into the caller's memory goes on waiting in `out`. */
@@ -299,14 +326,16 @@ static enum progress read_again(struct aesop_filter *f, BIO *next)
 static enum progress read_held(struct aesop_filter *f, BIO *b, BIO *next, uint8_t *data, size_t len, size_t *got)
 {
     struct aesop_stream *s = &f->stream;
-    int direct = f->out_len == 0 && !f->verify_only && message_fits(f, next, len);
+    int first = f->out_len == 0 && !f->verify_only, direct = 0;
     size_t made = 0; /* in the caller's memory */
     struct unit u;
 
     *got = 0;
-    while (!s->finished) {
+    for (; !s->finished; first = 0) {
         enum progress result = get_unit(f, b, next, &u);
 
+        if (result == DONE && first)
+            direct = message_fits(f, next, &u, len);
         if (result == BLOCKED && direct && !spill(f, data, made))
             result = FAILED;
         if (result == FAILED)
@@ -316,7 +345,7 @@ static enum progress read_held(struct aesop_filter *f, BIO *b, BIO *next, uint8_
         if (direct && len - made >= aesop_stream_out_bytes(s, u.len, u.last)) {
             size_t n;
 
-            if (!s->config.format->unit(s, data + made, &n, u.in, u.len, u.last)) {
+            if (!s->config.format->unit(s, data + made, &n, u.in, u.last)) {
                 OPENSSL_cleanse(data, made);
                 return FAILED;
             }
@@ -327,7 +356,7 @@ static enum progress read_held(struct aesop_filter *f, BIO *b, BIO *next, uint8_
             direct = 0;
             made = 0;
             if (!aesop_filter_hold_more(f, aesop_filter_text_bytes(f, u.len, u.last)) ||
-                !aesop_filter_unit(f, u.in, u.len, u.last))
+                !aesop_filter_unit(f, u.in, u.last))
                 return FAILED;
         }
         f->in_pos += u.in_place ? 0 : u.len;
@@ -353,15 +382,18 @@ int aesop_filter_read(BIO *b, char *data, size_t len, size_t *read)
         size_t n = ready < room ? ready : room;
         struct unit u;
 
-        if (f->seek_pending)
-            n = 0;
-        memcpy(data + *read, f->out + f->out_pos, n);
-        f->out_pos += n;
-        *read += n;
-        f->position += n;
-        if (n > 0)
+        if (n > 0 && !f->seek_pending) {
+            memcpy(data + *read, f->out + f->out_pos, n);
+            f->out_pos += n;
+            *read += n;
+            f->position += n;
             continue;
+        }
         if (f->stream.finished && !f->seek_pending)
+            break;
+        f->room = room;
+        /* The next unit would have to be copied now, but not with the next call. */
+        if (*read > 0 && room < least_room(f) && len >= least_room(f))
             break;
         /* The source may block: what is there goes out first. */
         if (*read > 0 && !have_unit(f, &u) && !in_memory(f, next))

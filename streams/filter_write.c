@@ -58,7 +58,7 @@ static enum progress begin_gathering(struct aesop_filter *f, BIO *b, BIO *next)
     f->in = f->in_own;
     if (!s->config.encrypt || s->block_bytes > 1)
         return DONE;
-    result = make_room(f, b, next, s->unit + s->lookahead, 0);
+    result = make_room(f, b, next, s->unit + s->lookahead, 1);
     if (result == DONE)
         f->in = f->out + f->out_len;
     return result;
@@ -68,18 +68,20 @@ static int may_guess(const struct aesop_filter *f, size_t len)
 {
     const struct aesop_stream *s = &f->stream;
 
-    return !f->guess_fails && !s->config.encrypt && !s->config.format->any_unit && len >= GUESS_BYTES && len < s->unit;
+    return !f->guess_fails && !s->config.format->any_unit && len >= GUESS_BYTES && len < s->unit &&
+           (!s->config.encrypt || EVP_CIPHER_get_mode(s->config.cipher) == EVP_CIPH_GCM_MODE);
 }
 
 /*
- * A write that may be all the rest of a stream is tried as its last segment where it lies: if it verifies, it is that. It
- * leaves with the flush, so that data behind it is still refused. A caller who writes in pieces makes it fail once, and not again.
+ * A write that may be all the rest of a stream is taken as its last segment where it lies, without a copy. Decryption: if
+ * it verifies, it is that. Encryption: until more is written. It leaves with the flush, so that data behind it can still
+ * be refused, or go on the segment. A caller who writes in pieces makes the guess fail once, and not again.
  */
 static int guess_last(struct aesop_filter *f, const uint8_t *data, size_t len)
 {
     const size_t released = f->released;
 
-    if (!aesop_filter_unit(f, data, len, 1)) {
+    if (!aesop_filter_unit(f, (const struct aesop_octets[2]){ { data, len } }, 1)) {
         f->stream.reason = 0;
         f->guess_fails = 1;
         return 0;
@@ -88,7 +90,32 @@ static int guess_last(struct aesop_filter *f, const uint8_t *data, size_t len)
     return 1;
 }
 
-/* More after the segment that was guessed to be the last, rightly. */
+/*
+ * Encryption: more after the segment that was guessed to be the last. GCM's ciphertext, encrypted again, is the text,
+ * and that lies where it would have been gathered. Nobody saw the ciphertext, so its iv has not served.
+ */
+static enum progress undo_last(struct aesop_filter *f)
+{
+    struct aesop_stream *s = &f->stream;
+    const struct aesop_format *format = s->config.format;
+    const uint64_t number = s->number - 1;
+    const size_t text = f->out_len - f->released - s->config.tag_bytes;
+    size_t made;
+
+    f->guess_fails = 1;
+    f->out_len = f->released;
+    f->in = f->out + f->out_len;
+    format->jump(s, number);
+    if (!format->unit(s, f->in, &made, (const struct aesop_octets[2]){ { f->in, text } }, 1))
+        return FAILED;
+    format->jump(s, number);
+    s->finished = 0;
+    f->in_len = f->first_piece = text;
+    f->gathered++;
+    return DONE;
+}
+
+/* Decryption: more after the segment that was guessed to be the last, rightly. */
 static enum progress fail_behind_last(struct aesop_filter *f)
 {
     struct aesop_stream *s = &f->stream;
@@ -103,6 +130,20 @@ static enum progress fail_behind_last(struct aesop_filter *f)
     return FAILED;
 }
 
+/*
+ * The segment that was begun, or not yet, with the caller's bytes that are its rest: these are not copied. More than
+ * that follows, or (decryption) as a rule will. Returns 0 where it does not verify.
+ */
+static int complete_segment(struct aesop_filter *f, const uint8_t *data, size_t rest)
+{
+    const struct aesop_octets parts[] = { { f->in, f->in_len }, { data, rest } };
+
+    if (!aesop_filter_unit(f, parts, 0))
+        return 0;
+    f->in_len = 0;
+    return 1;
+}
+
 /* Takes some of the caller's bytes, at least one unless blocked or failed. */
 static enum progress write_some(struct aesop_filter *f, BIO *b, BIO *next, const uint8_t *data, size_t len,
                                 size_t *taken)
@@ -111,11 +152,11 @@ static enum progress write_some(struct aesop_filter *f, BIO *b, BIO *next, const
     const int any = s->config.format->any_unit;
     const size_t direct = any && s->unit > DIRECT_BYTES ? DIRECT_BYTES : s->unit;
     enum progress result;
-    size_t n;
+    size_t n, rest;
 
     *taken = 0;
     if (s->finished)
-        return fail_behind_last(f);
+        return s->config.encrypt ? undo_last(f) : fail_behind_last(f);
     if (f->header_missing > 0)
         return aesop_filter_take_header(f, data, len, taken) ? DONE : FAILED;
     if (f->in_len == 0 && len >= direct + s->lookahead) {
@@ -124,21 +165,35 @@ static enum progress write_some(struct aesop_filter *f, BIO *b, BIO *next, const
         if (result != DONE)
             return result;
         *taken = n;
-        return aesop_filter_unit(f, data, n, 0) ? DONE : FAILED;
+        return aesop_filter_unit(f, (const struct aesop_octets[2]){ { data, n } }, 0) ? DONE : FAILED;
     }
     n = f->in_len < s->unit ? f->in_len : s->unit;
     if ((n == s->unit || (any && n > 0 && len >= direct + s->lookahead)) && f->in_len - n + len >= s->lookahead) {
         result = make_room(f, b, next, n, 0);
         if (result != DONE)
             return result;
-        if (!aesop_filter_unit(f, f->in, n, 0))
+        if (!aesop_filter_unit(f, (const struct aesop_octets[2]){ { f->in, n } }, 0))
             return FAILED;
         f->in_len -= n;
         memmove(f->in, f->in + n, f->in_len);
         return DONE;
     }
+    rest = s->unit - n;
+    if (!any && rest >= DIRECT_BYTES && len >= rest + (s->config.encrypt ? s->lookahead : 0)) {
+        result = make_room(f, b, next, s->unit, 0);
+        if (result != DONE)
+            return result;
+        if (complete_segment(f, data, rest)) {
+            *taken = rest;
+            return DONE;
+        }
+        if (len >= rest + s->lookahead)
+            return FAILED;
+        s->reason = 0;
+    }
     if (f->in_len == 0 && may_guess(f, len)) {
-        result = make_room(f, b, next, len, 1);
+        /* A whole one, for what may follow. */
+        result = make_room(f, b, next, s->unit + s->lookahead, 1);
         if (result != DONE)
             return result;
         if (guess_last(f, data, len)) {
@@ -151,6 +206,7 @@ static enum progress write_some(struct aesop_filter *f, BIO *b, BIO *next, const
         if (result != DONE)
             return result;
         f->first_piece = len;
+        f->gathered++;
     }
     n = f->in_len < s->unit ? s->unit - f->in_len : len;
     *taken = n < len ? n : len;
@@ -205,7 +261,7 @@ static enum progress finish(struct aesop_filter *f, BIO *b, BIO *next)
         return FAILED;
     }
     f->ended = 1;
-    if (f->in_len > 0 && f->in_len == f->first_piece)
+    if (f->in_len > 0 && f->in_len == f->first_piece && f->gathered == 1)
         f->guess_fails = 0;
     /* A reader that keeps back a tag may have more than one unit. */
     while (!s->finished) {
@@ -215,7 +271,7 @@ static enum progress finish(struct aesop_filter *f, BIO *b, BIO *next)
 
         if (result != DONE)
             return result;
-        if (!aesop_filter_unit(f, f->in, n, last))
+        if (!aesop_filter_unit(f, (const struct aesop_octets[2]){ { f->in, n } }, last))
             return FAILED;
         f->in_len -= n;
         memmove(f->in, f->in + n, f->in_len);

@@ -98,55 +98,64 @@ struct piece {
     size_t len;
 };
 
-/* RFC 2104 over the pieces in turn. out may be one of them. */
-static void hmac(const struct aesop_hash *hash, uint8_t *out, const uint8_t *key, size_t key_len,
-                 const struct piece *pieces, size_t count)
-{
-    uint8_t block[SHA512_CBLOCK] = { 0 }, inner[SHA512_DIGEST_LENGTH];
-    union state s;
+/* Who holds secrets in the course of it. */
+struct hmac {
+    const struct aesop_hash *hash;
+    union state inner, outer;
+    uint8_t ipad[SHA512_CBLOCK], opad[SHA512_CBLOCK], digest[SHA512_DIGEST_LENGTH];
+};
 
+/* RFC 2104 over the pieces in turn. out may be one of them. */
+static void hmac(struct hmac *h, uint8_t *out, const uint8_t *key, size_t key_len, const struct piece *pieces,
+                 size_t count)
+{
+    const struct aesop_hash *hash = h->hash;
+
+    memset(h->ipad, 0x36, sizeof h->ipad);
+    memset(h->opad, 0x5c, sizeof h->opad);
     if (key_len > hash->block_bytes) {
-        hash->init(&s);
-        hash->update(&s, key, key_len);
-        hash->final(&s, block);
-    } else if (key_len > 0) {
-        memcpy(block, key, key_len);
+        hash->init(&h->inner);
+        hash->update(&h->inner, key, key_len);
+        hash->final(&h->inner, h->digest);
+        key = h->digest;
+        key_len = hash->bytes;
     }
-    for (size_t i = 0; i < hash->block_bytes; i++)
-        block[i] ^= 0x36;
-    hash->init(&s);
-    hash->update(&s, block, hash->block_bytes);
+    for (size_t i = 0; i < key_len; i++) {
+        h->ipad[i] ^= key[i];
+        h->opad[i] ^= key[i];
+    }
+    /* Side by side: a processor works on both, as neither waits for the other. */
+    hash->init(&h->inner);
+    hash->init(&h->outer);
+    hash->update(&h->inner, h->ipad, hash->block_bytes);
+    hash->update(&h->outer, h->opad, hash->block_bytes);
     for (size_t i = 0; i < count; i++)
         if (pieces[i].len > 0)
-            hash->update(&s, pieces[i].data, pieces[i].len);
-    hash->final(&s, inner);
-    for (size_t i = 0; i < hash->block_bytes; i++)
-        block[i] ^= 0x36 ^ 0x5c;
-    hash->init(&s);
-    hash->update(&s, block, hash->block_bytes);
-    hash->update(&s, inner, hash->bytes);
-    hash->final(&s, out);
-    OPENSSL_cleanse(block, sizeof block);
-    OPENSSL_cleanse(inner, sizeof inner);
-    OPENSSL_cleanse(&s, sizeof s);
+            hash->update(&h->inner, pieces[i].data, pieces[i].len);
+    hash->final(&h->inner, h->digest);
+    hash->update(&h->outer, h->digest, hash->bytes);
+    hash->final(&h->outer, out);
 }
 
 void aesop_hkdf(const struct aesop_hash *hash, uint8_t *out, size_t out_len, const uint8_t *key, size_t key_len,
                 const uint8_t *salt, size_t salt_len, const uint8_t *info, size_t info_len)
 {
-    uint8_t prk[SHA512_DIGEST_LENGTH], t[SHA512_DIGEST_LENGTH];
+    struct {
+        struct hmac hmac;
+        uint8_t prk[SHA512_DIGEST_LENGTH], t[SHA512_DIGEST_LENGTH];
+    } secret;
 
+    secret.hmac.hash = hash;
     /* RFC 5869, 2.2 and 2.3 */
-    hmac(hash, prk, salt, salt_len, &(const struct piece){ key, key_len }, 1);
+    hmac(&secret.hmac, secret.prk, salt, salt_len, &(const struct piece){ key, key_len }, 1);
     for (uint8_t i = 1; out_len > 0; i++) {
-        const struct piece pieces[] = { { t, i > 1 ? hash->bytes : 0 }, { info, info_len }, { &i, 1 } };
+        const struct piece pieces[] = { { secret.t, i > 1 ? hash->bytes : 0 }, { info, info_len }, { &i, 1 } };
         const size_t n = out_len < hash->bytes ? out_len : hash->bytes;
 
-        hmac(hash, t, prk, hash->bytes, pieces, 3);
-        memcpy(out, t, n);
+        hmac(&secret.hmac, secret.t, secret.prk, hash->bytes, pieces, 3);
+        memcpy(out, secret.t, n);
         out += n;
         out_len -= n;
     }
-    OPENSSL_cleanse(prk, sizeof prk);
-    OPENSSL_cleanse(t, sizeof t);
+    OPENSSL_cleanse(&secret, sizeof secret);
 }

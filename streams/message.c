@@ -62,7 +62,10 @@ static int message_start(struct aesop_stream *s)
         s->iv_used = 1;
         return begin(s, c->iv.data);
     }
-    if (!aesop_random_bytes(&s->random, s->header, s->header_bytes))
+    /* SP 800-38D, 8.2.2: random for a key's first message, then the next number. A forked child starts anew. */
+    if (!aesop_random_forked(&s->random) && !s->key_fresh)
+        aesop_stream_count_up(s->header, s->header_bytes);
+    else if (!aesop_random_bytes(&s->random, s->header, s->header_bytes))
         return aesop_stream_fail(s, AESOP_STREAM_R_CIPHER_FAILED, "no random bytes");
     return begin(s, s->header);
 }
@@ -82,13 +85,15 @@ static int fail_message(struct aesop_stream *s, uint64_t text)
                              (unsigned long long)text);
 }
 
-static int message_unit(struct aesop_stream *s, uint8_t *out, size_t *out_len, const uint8_t *in, size_t in_len,
+static int message_unit(struct aesop_stream *s, uint8_t *out, size_t *out_len, const struct aesop_octets in[2],
                         int last)
 {
     const struct aesop_stream_config *c = &s->config;
+    struct aesop_octets part[2] = { in[0], in[1] };
+    const size_t in_len = in[0].len + in[1].len;
     uint8_t tag[AESOP_STREAM_TAG_BYTES];
     size_t text = in_len;
-    int n = 0, end = 0;
+    int end = 0;
 
     *out_len = 0;
     if (!c->encrypt && last) {
@@ -96,23 +101,24 @@ static int message_unit(struct aesop_stream *s, uint8_t *out, size_t *out_len, c
             return aesop_stream_fail(s, AESOP_STREAM_R_TRUNCATED, "%zu bytes where a tag of %zu ends the message",
                                      in_len, c->tag_bytes);
         text -= c->tag_bytes;
-        memcpy(tag, in + text, c->tag_bytes);
+        aesop_stream_cut_tag(part, tag, c->tag_bytes);
     }
     if (text > text_limit(c->cipher) - s->text_bytes)
         return aesop_stream_fail(s, AESOP_STREAM_R_TOO_LONG, "%s takes at most %llu bytes in a message",
                                  EVP_CIPHER_get0_name(c->cipher), (unsigned long long)text_limit(c->cipher));
-    if ((text > 0 && !EVP_CipherUpdate(s->ctx, out, &n, in, (int)text)) ||
-        (!c->encrypt && last && EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_TAG, (int)c->tag_bytes, tag) <= 0))
+    if (!aesop_stream_update(s, out, out_len, part) ||
+        (!c->encrypt && last && !aesop_stream_set_tag(s, tag, c->tag_bytes)))
         goto failed;
-    if (last && EVP_CipherFinal_ex(s->ctx, out + n, &end) <= 0) {
+    if (last && EVP_CipherFinal_ex(s->ctx, out + *out_len, &end) <= 0) {
         if (c->encrypt)
             goto failed;
         OPENSSL_cleanse(out, aesop_stream_out_bytes(s, in_len, last));
+        *out_len = 0;
         return fail_message(s, s->text_bytes + text);
     }
-    *out_len = (size_t)n + (size_t)end;
+    *out_len += (size_t)end;
     if (c->encrypt && last) {
-        if (EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_GET_TAG, (int)c->tag_bytes, out + *out_len) <= 0)
+        if (!aesop_stream_get_tag(s, out + *out_len, c->tag_bytes))
             goto failed;
         *out_len += c->tag_bytes;
     }

@@ -59,23 +59,27 @@ static int segment_setup(struct aesop_stream *s)
     return 1;
 }
 
-static int set_key(struct aesop_stream *s)
+static void derive_key(struct aesop_stream *s)
 {
     const struct aesop_stream_config *c = &s->config;
     const size_t n = s->cipher_key_bytes;
-    uint8_t key[EVP_MAX_KEY_LENGTH];
-    int ok;
 
     /* Who rewinds a stream that is being read meets the same salt again. */
     if (!s->key_fresh && memcmp(s->salt, salt_of(s), n) == 0)
-        return 1;
-    aesop_hkdf(c->hash, key, n, c->key.data, c->key.len, salt_of(s), n, c->aad.data, c->aad.len);
-    ok = EVP_CipherInit_ex(s->ctx, NULL, NULL, key, NULL, -1);
-    OPENSSL_cleanse(key, sizeof key);
-    if (!ok)
-        return aesop_stream_fail(s, AESOP_STREAM_R_CIPHER_FAILED, "the segments' key was not taken");
+        return;
+    aesop_hkdf(c->hash, s->segment_key, n, c->key.data, c->key.len, salt_of(s), n, c->aad.data, c->aad.len);
+    s->segment_key_waits = 1;
     memcpy(s->salt, salt_of(s), n);
     s->key_fresh = 0;
+}
+
+static int start_segment(struct aesop_stream *s, const uint8_t *iv)
+{
+    if (!EVP_CipherInit_ex(s->ctx, NULL, NULL, s->segment_key_waits ? s->segment_key : NULL, iv, -1))
+        return 0;
+    if (s->segment_key_waits)
+        OPENSSL_cleanse(s->segment_key, sizeof s->segment_key);
+    s->segment_key_waits = 0;
     return 1;
 }
 
@@ -89,16 +93,13 @@ static void segment_jump(struct aesop_stream *s, uint64_t number)
 /* The same salt and key again, with another prefix. Returns 0 where it is time for a new salt. */
 static int next_prefix(struct aesop_stream *s)
 {
-    uint8_t *prefix = (uint8_t *)prefix_of(s);
-
     if (aesop_random_forked(&s->random) || s->key_fresh || s->config.iv.data != NULL ||
         s->salt_served >= s->config.salt_streams) {
         s->salt_served = 1;
         return 0;
     }
     s->salt_served++;
-    for (size_t i = PREFIX_BYTES; i-- > 0 && ++prefix[i] == 0;)
-        ;
+    aesop_stream_count_up((uint8_t *)prefix_of(s), PREFIX_BYTES);
     return 1;
 }
 
@@ -120,7 +121,8 @@ static int segment_start(struct aesop_stream *s)
     } else if (!aesop_random_bytes(&s->random, salt_of(s), drawn_bytes(s))) {
         return aesop_stream_fail(s, AESOP_STREAM_R_CIPHER_FAILED, "no random bytes");
     }
-    return set_key(s);
+    derive_key(s);
+    return 1;
 }
 
 static int segment_take_header(struct aesop_stream *s)
@@ -128,41 +130,42 @@ static int segment_take_header(struct aesop_stream *s)
     if (s->header[0] != s->header_bytes)
         return aesop_stream_fail(s, AESOP_STREAM_R_BAD_HEADER, "the stream begins with byte %u, a %s stream with %zu",
                                  s->header[0], EVP_CIPHER_get0_name(s->config.cipher), s->header_bytes);
-    return set_key(s);
+    derive_key(s);
+    return 1;
 }
 
 /* Returns 1, 0 where the tag is wrong, -1 where the cipher failed otherwise. */
-static int run(struct aesop_stream *s, uint8_t *out, size_t *out_len, const uint8_t *in, size_t in_len, uint8_t *tag,
+static int run(struct aesop_stream *s, uint8_t *out, size_t *out_len, const struct aesop_octets in[2], uint8_t *tag,
                int last)
 {
     uint8_t iv[IV_BYTES];
-    int n = 0, end = 0;
+    size_t made = 0;
+    int end = 0;
 
     memcpy(iv, prefix_of(s), PREFIX_BYTES);
     for (size_t i = 0; i < 4; i++)
         iv[PREFIX_BYTES + i] = (uint8_t)(s->number >> (24 - 8 * i));
     iv[IV_BYTES - 1] = last != 0;
-    if (!EVP_CipherInit_ex(s->ctx, NULL, NULL, NULL, iv, -1) ||
-        (!s->config.encrypt && EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_TAG, AESOP_STREAM_TAG_BYTES, tag) <= 0) ||
-        (in_len > 0 && !EVP_CipherUpdate(s->ctx, out, &n, in, (int)in_len)))
+    if (!start_segment(s, iv) || (!s->config.encrypt && !aesop_stream_set_tag(s, tag, AESOP_STREAM_TAG_BYTES)) ||
+        !aesop_stream_update(s, out, &made, in))
         return -1;
-    if (EVP_CipherFinal_ex(s->ctx, out + n, &end) <= 0)
+    if (EVP_CipherFinal_ex(s->ctx, out + made, &end) <= 0)
         return s->config.encrypt ? -1 : 0;
-    *out_len = (size_t)n + (size_t)end;
-    if (s->config.encrypt && EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_GET_TAG, AESOP_STREAM_TAG_BYTES, tag) <= 0)
+    *out_len = made + (size_t)end;
+    if (s->config.encrypt && !aesop_stream_get_tag(s, tag, AESOP_STREAM_TAG_BYTES))
         return -1;
     return 1;
 }
 
 /* Says what is wrong with a segment that does not verify; writes to out. */
-static int fail_segment(struct aesop_stream *s, uint8_t *out, const uint8_t *in, size_t text, uint8_t *tag, int last)
+static int fail_segment(struct aesop_stream *s, uint8_t *out, const struct aesop_octets in[2], size_t text,
+                        uint8_t *tag, int last)
 {
     const uint64_t first = s->number > 0 ? s->number * s->config.segment_bytes : s->header_bytes;
     const unsigned long long number = s->number, begin = first, end = first + text + AESOP_STREAM_TAG_BYTES;
     size_t ignored;
     /* The right bytes at the wrong place: the end where none is, or the reverse. */
-    const int other =
-        (!last || text + AESOP_STREAM_TAG_BYTES == s->unit) && run(s, out, &ignored, in, text, tag, !last) > 0;
+    const int other = (!last || text + AESOP_STREAM_TAG_BYTES == s->unit) && run(s, out, &ignored, in, tag, !last) > 0;
 
     OPENSSL_cleanse(out, text);
     if (other && last)
@@ -177,27 +180,28 @@ static int fail_segment(struct aesop_stream *s, uint8_t *out, const uint8_t *in,
                              number == 0 ? ": changed, or another key, associated data or segment size" : "");
 }
 
-static int segment_unit(struct aesop_stream *s, uint8_t *out, size_t *out_len, const uint8_t *in, size_t in_len,
+static int segment_unit(struct aesop_stream *s, uint8_t *out, size_t *out_len, const struct aesop_octets in[2],
                         int last)
 {
     const int encrypt = s->config.encrypt;
+    struct aesop_octets part[2] = { in[0], in[1] };
     uint8_t tag[AESOP_STREAM_TAG_BYTES];
-    size_t text = in_len;
+    size_t text = in[0].len + in[1].len;
     int result;
 
     *out_len = 0;
     if (s->number > LAST_NUMBER || (s->number == LAST_NUMBER && !last))
         return aesop_stream_fail(s, AESOP_STREAM_R_TOO_LONG, "a stream has at most 2^32 segments");
     if (!encrypt) {
-        if (in_len < sizeof tag)
-            return aesop_stream_fail(s, AESOP_STREAM_R_TRUNCATED, "%zu bytes are no segment %llu", in_len,
+        if (text < sizeof tag)
+            return aesop_stream_fail(s, AESOP_STREAM_R_TRUNCATED, "%zu bytes are no segment %llu", text,
                                      (unsigned long long)s->number);
         text -= sizeof tag;
-        memcpy(tag, in + text, sizeof tag);
+        aesop_stream_cut_tag(part, tag, sizeof tag);
     }
-    result = run(s, out, out_len, in, text, tag, last);
+    result = run(s, out, out_len, part, tag, last);
     if (result == 0)
-        return fail_segment(s, out, in, text, tag, last);
+        return fail_segment(s, out, part, text, tag, last);
     if (result < 0) {
         OPENSSL_cleanse(out, text);
         return aesop_stream_fail(s, AESOP_STREAM_R_CIPHER_FAILED, "at segment %llu", (unsigned long long)s->number);

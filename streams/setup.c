@@ -2,6 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 
 #include <aesop/stream.h>
@@ -265,6 +266,51 @@ int aesop_stream_rekey(struct aesop_stream *s, const struct aesop_stream_config 
     return 1;
 }
 
+void aesop_stream_count_up(uint8_t *number, size_t len)
+{
+    while (len-- > 0 && ++number[len] == 0)
+        ;
+}
+
+int aesop_stream_update(struct aesop_stream *s, uint8_t *out, size_t *made, const struct aesop_octets in[2])
+{
+    for (size_t i = 0; i < 2; i++) {
+        int n = 0;
+
+        if (in[i].len > 0 && !EVP_CipherUpdate(s->ctx, out + *made, &n, in[i].data, (int)in[i].len))
+            return 0;
+        *made += (size_t)n;
+    }
+    return 1;
+}
+
+void aesop_stream_cut_tag(struct aesop_octets in[2], uint8_t *tag, size_t len)
+{
+    for (size_t i = 2; i-- > 0;) {
+        const size_t n = in[i].len < len ? in[i].len : len;
+
+        len -= n;
+        in[i].len -= n;
+        if (n > 0)
+            memcpy(tag + len, in[i].data + in[i].len, n);
+    }
+}
+
+int aesop_stream_set_tag(struct aesop_stream *s, const uint8_t *tag, size_t len)
+{
+    const OSSL_PARAM params[] = { OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, (void *)tag, len),
+                                  OSSL_PARAM_END };
+
+    return EVP_CIPHER_CTX_set_params(s->ctx, params);
+}
+
+int aesop_stream_get_tag(struct aesop_stream *s, uint8_t *tag, size_t len)
+{
+    OSSL_PARAM params[] = { OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, len), OSSL_PARAM_END };
+
+    return EVP_CIPHER_CTX_get_params(s->ctx, params);
+}
+
 size_t aesop_stream_out_bytes(const struct aesop_stream *s, size_t in_len, int last)
 {
     const size_t tag = s->config.tag_bytes;
@@ -272,6 +318,6 @@ size_t aesop_stream_out_bytes(const struct aesop_stream *s, size_t in_len, int l
     const size_t slack = s->block_bytes - 1;
 
     if (s->config.encrypt)
-        return in_len + slack + tag;
+        return in_len + slack + (last || !s->config.format->any_unit ? tag : 0);
     return slack + (!last ? in_len : in_len > tag ? in_len - tag : 0);
 }

@@ -26,6 +26,11 @@
 
 struct aesop_stream;
 
+struct aesop_octets {
+    const uint8_t *data; /* NULL: not given */
+    size_t len;
+};
+
 struct aesop_format {
     const char *name;
     int any_unit; /* a unit may also be shorter than `unit` */
@@ -36,20 +41,15 @@ struct aesop_format {
     /* Decryption: s->header is complete. */
     int (*take_header)(struct aesop_stream *s);
     /*
-     * Encrypts or decrypts one unit; out has room for aesop_stream_out_bytes and does not overlap in. On failure
-     * nothing of the unit is left in out.
+     * Encrypts or decrypts one unit, which may lie in two places; out has room for aesop_stream_out_bytes and overlaps
+     * with no input, unless it is where the first part lies. On failure nothing of the unit is left in out.
      */
-    int (*unit)(struct aesop_stream *s, uint8_t *out, size_t *out_len, const uint8_t *in, size_t in_len, int last);
+    int (*unit)(struct aesop_stream *s, uint8_t *out, size_t *out_len, const struct aesop_octets in[2], int last);
     /* The unit that comes next is the one of that number (segments only, else NULL). */
     void (*jump)(struct aesop_stream *s, uint64_t number);
 };
 
 extern const struct aesop_format aesop_format_segmented, aesop_format_message;
-
-struct aesop_octets {
-    const uint8_t *data; /* NULL: not given */
-    size_t len;
-};
 
 /* What a caller asked for. Borrows its bytes. */
 struct aesop_stream_config {
@@ -88,7 +88,9 @@ struct aesop_stream {
     int reason;          /* sticky */
     char reason_text[200];
     size_t salt_served;               /* segmented: streams so far that were encrypted with this salt */
-    uint8_t salt[EVP_MAX_KEY_LENGTH]; /* segmented: of the key that ctx has */
+    uint8_t salt[EVP_MAX_KEY_LENGTH]; /* segmented: of the key that ctx has, or gets with the next segment */
+    uint8_t segment_key[EVP_MAX_KEY_LENGTH];
+    int segment_key_waits; /* for the next segment's init: one call sets key and iv for less than two */
 };
 
 /* Makes a stream from a configuration; s is zeros. Returns 1, or 0 with an error raised and s free of resources. */
@@ -98,6 +100,16 @@ void aesop_stream_close(struct aesop_stream *s);
 int aesop_stream_start(struct aesop_stream *s);
 /* New values of what is given in c. Returns 1, or 0 with an error raised and nothing changed. */
 int aesop_stream_rekey(struct aesop_stream *s, const struct aesop_stream_config *c);
+
+/* The next number, big-endian. */
+void aesop_stream_count_up(uint8_t *number, size_t len);
+/* EVP_CipherUpdate over both parts; adds to *made. */
+int aesop_stream_update(struct aesop_stream *s, uint8_t *out, size_t *made, const struct aesop_octets in[2]);
+/* Takes the tag off the end of both parts, which are long enough. */
+void aesop_stream_cut_tag(struct aesop_octets in[2], uint8_t *tag, size_t len);
+/* The cipher's tag. By parameters: EVP_CIPHER_CTX_ctrl makes the same of it, at more cost. */
+int aesop_stream_set_tag(struct aesop_stream *s, const uint8_t *tag, size_t len);
+int aesop_stream_get_tag(struct aesop_stream *s, uint8_t *tag, size_t len);
 
 /* Bytes of room that a unit's output needs. */
 size_t aesop_stream_out_bytes(const struct aesop_stream *s, size_t in_len, int last);

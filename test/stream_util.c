@@ -349,3 +349,25 @@ int stream_run(BIO *filter, enum stream_side side, struct stream_mem m, size_t p
     BIO_free_all(filter);
     return reason;
 }
+
+int stream_main(int argc, char **argv, const char *suite, const struct stream_test tests[], unsigned char *text,
+                size_t text_len)
+{
+    OSSL_LIB_CTX *ctx;
+    struct support_random random;
+    CU_pSuite added;
+    int status;
+
+    support_init(argc, argv);
+    ctx = support_ctx_aesop(NULL);
+    stream_use(ctx);
+    support_random_seed(&random, support_seed());
+    support_random_bytes(&random, text, text_len);
+    added = CU_add_suite(suite, NULL, NULL);
+    for (size_t i = 0; tests[i].name != NULL; i++)
+        CU_add_test(added, tests[i].name, tests[i].run);
+    status = support_run();
+    stream_use(NULL);
+    support_ctx_free(ctx);
+    return status;
+}

@@ -86,6 +86,14 @@ enum stream_side { STREAM_READ, STREAM_WRITE };
 int stream_run(BIO *filter, enum stream_side side, struct stream_mem behaviour, size_t piece, unsigned char *out,
                size_t out_capacity, size_t *out_len, const unsigned char *in, size_t in_len);
 
+/* A program of one suite over the ciphers of aesop, with `text` filled by the seed. Returns main's status. */
+struct stream_test {
+    const char *name; /* NULL ends the list */
+    void (*run)(void);
+};
+int stream_main(int argc, char **argv, const char *suite, const struct stream_test tests[], unsigned char *text,
+                size_t text_len);
+
 /* Reason of the newest error of libaesop in the queue, which is emptied; 0: none. */
 int stream_error(void);
 

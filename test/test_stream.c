@@ -401,6 +401,101 @@ static void test_large(void)
     free(out);
 }
 
+/* ---- pieces of any size ---- */
+
+#define PIECES_TEXT 40000
+
+/* Sizes around those where the filter changes its way. */
+static size_t any_piece(struct support_random *r, const struct stream_case *c, size_t left)
+{
+    const size_t unit = c->message ? c->buffer : c->segment;
+    const size_t sizes[] = { 1 + support_random_below(r, 300),
+                             2040 + support_random_below(r, 20),
+                             unit - 40 + support_random_below(r, 60),
+                             unit / 2,
+                             unit,
+                             1 + support_random_below(r, PIECES_TEXT) };
+    const size_t n = sizes[support_random_below(r, sizeof sizes / sizeof sizes[0])];
+
+    return n < left ? n : left;
+}
+
+/* In through a filter that has served before, in pieces; returns the bytes that came out, or 0 with a failed check. */
+static size_t in_pieces(struct support_random *r, const struct stream_case *c, BIO *filter, enum stream_side side,
+                        struct stream_mem *m, unsigned char *in, size_t in_len, unsigned char *out, size_t capacity)
+{
+    BIO *next =
+        side == STREAM_READ && support_random_below(r, 2) ? BIO_new_mem_buf(in, (int)in_len) : stream_mem_bio(m);
+    size_t done = 0, n = 0;
+    int ok = AESOP_BIO_rekey(filter, NULL, 0, NULL);
+
+    *m = (struct stream_mem){ .data = side == STREAM_READ ? in : out,
+                              .len = side == STREAM_READ ? in_len : 0,
+                              .capacity = capacity,
+                              .seekable = 1 };
+    BIO_push(filter, next);
+    if (side == STREAM_WRITE) {
+        for (; ok && done < in_len; done += n)
+            ok = BIO_write_ex(filter, in + done, any_piece(r, c, in_len - done), &n);
+        ok = ok && BIO_flush(filter) == 1;
+        done = m->len;
+    } else {
+        while (BIO_read_ex(filter, out + done, any_piece(r, c, capacity - done), &n))
+            done += n;
+        ok = BIO_eof(filter) && stream_error() == 0;
+    }
+    BIO_pop(filter);
+    BIO_free(next);
+    return CHECK(ok, "%s, %s, side %d", c->cipher, c->message ? "message" : "segments", side) ? done : 0;
+}
+
+static void check_pieces(const char *provider)
+{
+    static const struct stream_case cases[] = {
+        { .cipher = "AES-128-GCM", .segment = 5000 },
+        { .cipher = "AES-256-GCM", .segment = 8192, .buffer = 64, .aad_len = 20 },
+        { .cipher = "ChaCha20-Poly1305", .segment = 6000 },
+        { .cipher = "AES-128-GCM", .message = 1, .buffer = 4096 },
+        { .cipher = "AES-256-GCM", .message = 1, .buffer = 10000, .no_hold = 1 },
+        { .cipher = "AES-128-GCM", .message = 1, .buffer = 4096, .unverified = 1 },
+        { .cipher = "ChaCha20-Poly1305", .message = 1, .buffer = 4096 },
+#ifndef STREAM_SANITIZED
+        { .cipher = "AES-128-OCB", .message = 1, .buffer = 4096, .unverified = 1 },
+#endif
+    };
+    static unsigned char text[PIECES_TEXT], stream[PIECES_TEXT + 4096], back[PIECES_TEXT + 4096];
+    struct support_random r;
+
+    support_random_seed(&r, support_seed());
+    support_random_bytes(&r, text, sizeof text);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct stream_case *c = &cases[i];
+        BIO *filters[2] = { stream_filter(c, 0), stream_filter(c, 1) };
+        struct stream_mem m;
+
+        for (int round = 0; round < 200; round++) {
+            const size_t len = support_random_below(&r, PIECES_TEXT) + 1;
+            const enum stream_side made = support_random_below(&r, 2) ? STREAM_READ : STREAM_WRITE;
+            /* What is read twice needs a source. */
+            const enum stream_side read = c->no_hold || support_random_below(&r, 2) ? STREAM_READ : STREAM_WRITE;
+            size_t n;
+
+            n = in_pieces(&r, c, filters[1], made, &m, text, len, stream, sizeof stream);
+            n = in_pieces(&r, c, filters[0], read, &m, stream, n, back, sizeof back);
+            if (!CHECK(n == len && memcmp(back, text, len) == 0, "%s, case %zu, round %d: %zu bytes of %zu", provider,
+                       i, round, n, len))
+                break;
+        }
+        BIO_free(filters[0]);
+        BIO_free(filters[1]);
+    }
+}
+
+static void test_pieces(void)
+{
+    with_each_context(check_pieces);
+}
+
 /* ---- without limits ---- */
 
 struct zeros {
@@ -477,6 +572,7 @@ int main(int argc, char **argv)
     CU_add_test(suite, "round trips on every side, in pieces", test_round_trips);
     CU_add_test(suite, "every length", test_every_length);
     CU_add_test(suite, "large segments and messages", test_large);
+    CU_add_test(suite, "filters that serve again, pieces of any size", test_pieces);
     CU_add_test(suite, "length without limit", test_endless);
     status = support_run();
     stream_use(NULL);

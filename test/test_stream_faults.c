@@ -368,32 +368,22 @@ static void test_error_text(void)
     BIO_free_all(b);
 }
 
+static const struct stream_test tests[] = {
+    { "every bit", test_bits },
+    { "truncation at every byte", test_truncation },
+    { "data appended", test_appended },
+    { "segments moved, dropped, repeated, foreign", test_segments_moved },
+    { "wrong key, associated data, iv, sizes", test_wrong_key },
+    { "header of another cipher", test_header },
+    { "release-unverified", test_release_unverified },
+    { "source changed between two readings", test_source_changed },
+    { "2^32 segments", test_segment_limit },
+    { "message limit", test_message_limit },
+    { "error texts", test_error_text },
+    { NULL, NULL },
+};
+
 int main(int argc, char **argv)
 {
-    OSSL_LIB_CTX *ctx;
-    struct support_random random;
-    CU_pSuite suite;
-    int status;
-
-    support_init(argc, argv);
-    ctx = support_ctx_aesop(NULL);
-    stream_use(ctx);
-    support_random_seed(&random, support_seed());
-    support_random_bytes(&random, text, sizeof text);
-    suite = CU_add_suite("stream-faults", NULL, NULL);
-    CU_add_test(suite, "every bit", test_bits);
-    CU_add_test(suite, "truncation at every byte", test_truncation);
-    CU_add_test(suite, "data appended", test_appended);
-    CU_add_test(suite, "segments moved, dropped, repeated, foreign", test_segments_moved);
-    CU_add_test(suite, "wrong key, associated data, iv, sizes", test_wrong_key);
-    CU_add_test(suite, "header of another cipher", test_header);
-    CU_add_test(suite, "release-unverified", test_release_unverified);
-    CU_add_test(suite, "source changed between two readings", test_source_changed);
-    CU_add_test(suite, "2^32 segments", test_segment_limit);
-    CU_add_test(suite, "message limit", test_message_limit);
-    CU_add_test(suite, "error texts", test_error_text);
-    status = support_run();
-    stream_use(NULL);
-    support_ctx_free(ctx);
-    return status;
+    return stream_main(argc, argv, "stream-faults", tests, text, sizeof text);
 }

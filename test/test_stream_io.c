@@ -447,13 +447,13 @@ static void test_dup(void)
     }
 }
 
-/* A child process that inherits a filter must not draw the parent's salts. */
-static void test_fork(void)
+/* A child process that inherits a filter must not take the parent's salts or ivs. */
+static void check_fork(const struct stream_case *c)
 {
-    const struct stream_case *c = &stream_cases[0];
+    const size_t header_bytes = stream_header_bytes(c);
     struct stream_mem m = { .data = stream, .capacity = sizeof stream };
     BIO *b = BIO_push(stream_filter(c, 1), stream_mem_bio(&m));
-    unsigned char header[24];
+    unsigned char header[64];
     int fds[2], status;
     pid_t child;
 
@@ -462,14 +462,96 @@ static void test_fork(void)
     m.len = 0;
     child = fork();
     if (child == 0)
-        _exit(!(BIO_write(b, text, 10) == 10 && BIO_flush(b) == 1 && write(fds[1], stream, 24) == 24));
+        _exit(!(BIO_write(b, text, 10) == 10 && BIO_flush(b) == 1 &&
+                write(fds[1], stream, header_bytes) == (ssize_t)header_bytes));
     CU_ASSERT(BIO_write(b, text, 10) == 10 && BIO_flush(b) == 1);
     CU_ASSERT(waitpid(child, &status, 0) == child && status == 0);
-    CU_ASSERT(read(fds[0], header, sizeof header) == sizeof header);
-    CHECK(memcmp(header, stream, sizeof header) != 0, "parent and child drew the same salt");
+    CU_ASSERT(read(fds[0], header, sizeof header) == (ssize_t)header_bytes);
+    CHECK(memcmp(header, stream, header_bytes) != 0, "%s: parent and child took the same salt or iv", c->cipher);
     close(fds[0]);
     close(fds[1]);
     BIO_free_all(b);
+}
+
+static void test_fork(void)
+{
+    for (size_t i = 0; i < stream_case_count; i++)
+        if (stream_cases[i].iv_len == 0)
+            check_fork(&stream_cases[i]);
+}
+
+/* The distance from a to b, numbers of 12 bytes, where it fits into 16 bits; otherwise -1. */
+static int iv_distance(const unsigned char *a, const unsigned char *b)
+{
+    uint64_t low[2];
+    unsigned high[2];
+
+    for (int i = 0; i < 2; i++) {
+        const unsigned char *iv = i == 0 ? a : b;
+
+        high[i] = 0;
+        low[i] = 0;
+        for (int k = 0; k < 4; k++)
+            high[i] = high[i] << 8 | iv[k];
+        for (int k = 4; k < 12; k++)
+            low[i] = low[i] << 8 | iv[k];
+    }
+    high[1] -= low[1] < low[0];
+    return high[1] == high[0] && low[1] - low[0] < 65536 ? (int)(low[1] - low[0]) : -1;
+}
+
+/* A key's first message has a random iv, the others count up from it. */
+static void test_message_ivs(void)
+{
+    const struct stream_case c = { .cipher = "AES-128-GCM", .message = 1 };
+    struct stream_mem m = { .data = stream, .capacity = sizeof stream };
+    BIO *b = BIO_push(stream_filter(&c, 1), stream_mem_bio(&m));
+    unsigned char ivs[6][12];
+
+    for (int i = 0; i < 6; i++) {
+        BIO *writer = b;
+
+        m.len = 0;
+        if (i == 3)
+            CU_ASSERT(AESOP_BIO_rekey(b, stream_key, 16, NULL));
+        if (i == 5)
+            writer = BIO_push(stream_filter(&c, 1), stream_mem_bio(&m));
+        CU_ASSERT(BIO_write(writer, text, 10) == 10 && BIO_flush(writer) == 1 && BIO_reset(writer) == 1);
+        memcpy(ivs[i], stream, 12);
+        if (writer != b)
+            BIO_free_all(writer);
+    }
+    CHECK(iv_distance(ivs[0], ivs[1]) == 1 && iv_distance(ivs[1], ivs[2]) == 1, "messages of one key");
+    CHECK(iv_distance(ivs[2], ivs[3]) < 0 && iv_distance(ivs[3], ivs[4]) == 1, "another key");
+    CHECK(iv_distance(ivs[4], ivs[5]) < 0 && iv_distance(ivs[2], ivs[5]) < 0, "another filter");
+    BIO_free_all(b);
+}
+
+/* Bytes that may turn out not to be the last: the state does not say that they are. */
+static void test_state_before_flush(void)
+{
+    const struct stream_case c = { .cipher = "AES-128-GCM", .segment = 2000 };
+    struct stream_mem m = { .data = out, .capacity = sizeof out };
+    const size_t stream_len = make_stream(&c, 1000);
+    AESOP_STREAM_STATE state;
+
+    for (int encrypt = 0; encrypt < 2; encrypt++) {
+        BIO *b = BIO_push(stream_filter(&c, encrypt), stream_mem_bio(&m));
+        const unsigned char *in = encrypt ? text : stream;
+        const int header = encrypt ? 0 : 24, len = (int)(encrypt ? 1000 : stream_len);
+
+        m.len = 0;
+        CU_ASSERT(BIO_write(b, in, header) == header || header == 0);
+        CU_ASSERT(BIO_write(b, in + header, len - header) == len - header);
+        CHECK(AESOP_BIO_get_aead_state(b, &state) && !state.finished && state.segments == 0 && state.bytes == 0,
+              "before the flush: finished %d, segments %llu, bytes %llu", state.finished,
+              (unsigned long long)state.segments, (unsigned long long)state.bytes);
+        CU_ASSERT(BIO_flush(b) == 1);
+        CHECK(AESOP_BIO_get_aead_state(b, &state) && state.finished && state.segments == 1 && state.bytes == 1000,
+              "after the flush: finished %d, segments %llu, bytes %llu", state.finished,
+              (unsigned long long)state.segments, (unsigned long long)state.bytes);
+        BIO_free_all(b);
+    }
 }
 
 /* Streams that share a salt: the prefix tells them apart, and a reader needs nothing to know. */
@@ -749,41 +831,33 @@ static void test_static_cipher(void)
     BIO_free_all(b);
 }
 
+static const struct stream_test tests[] = {
+    { "retries at every byte", test_retries },
+    { "next BIO fails at every byte", test_next_fails },
+    { "misuse", test_misuse },
+    { "chains with base64 and buffer", test_chains },
+    { "nested filters, a pipe", test_nested_and_pipe },
+    { "reads do not wait with bytes in hand", test_read_does_not_wait },
+    { "memory that grows", test_growing_memory },
+    { "reset", test_reset },
+    { "streams one after the other", test_many_streams },
+    { "re-keying", test_rekey },
+    { "re-keying refused", test_rekey_refused },
+    { "BIO_dup_chain", test_dup },
+    { "fork", test_fork },
+    { "ivs of messages", test_message_ivs },
+    { "state before the flush", test_state_before_flush },
+    { "streams that share a salt", test_salt_streams },
+    { "seeking", test_seek },
+    { "seeking in a stream that was cut", test_seek_in_cut_stream },
+    { "seeking in a source that blocks", test_seek_blocked },
+    { "seeking refused", test_seek_refused },
+    { "parameters", test_parameters },
+    { "a static cipher", test_static_cipher },
+    { NULL, NULL },
+};
+
 int main(int argc, char **argv)
 {
-    OSSL_LIB_CTX *ctx;
-    struct support_random random;
-    CU_pSuite suite;
-    int status;
-
-    support_init(argc, argv);
-    ctx = support_ctx_aesop(NULL);
-    stream_use(ctx);
-    support_random_seed(&random, support_seed());
-    support_random_bytes(&random, text, sizeof text);
-    suite = CU_add_suite("stream-io", NULL, NULL);
-    CU_add_test(suite, "retries at every byte", test_retries);
-    CU_add_test(suite, "next BIO fails at every byte", test_next_fails);
-    CU_add_test(suite, "misuse", test_misuse);
-    CU_add_test(suite, "chains with base64 and buffer", test_chains);
-    CU_add_test(suite, "nested filters, a pipe", test_nested_and_pipe);
-    CU_add_test(suite, "reads do not wait with bytes in hand", test_read_does_not_wait);
-    CU_add_test(suite, "memory that grows", test_growing_memory);
-    CU_add_test(suite, "reset", test_reset);
-    CU_add_test(suite, "streams one after the other", test_many_streams);
-    CU_add_test(suite, "re-keying", test_rekey);
-    CU_add_test(suite, "re-keying refused", test_rekey_refused);
-    CU_add_test(suite, "BIO_dup_chain", test_dup);
-    CU_add_test(suite, "fork", test_fork);
-    CU_add_test(suite, "streams that share a salt", test_salt_streams);
-    CU_add_test(suite, "seeking", test_seek);
-    CU_add_test(suite, "seeking in a stream that was cut", test_seek_in_cut_stream);
-    CU_add_test(suite, "seeking in a source that blocks", test_seek_blocked);
-    CU_add_test(suite, "seeking refused", test_seek_refused);
-    CU_add_test(suite, "parameters", test_parameters);
-    CU_add_test(suite, "a static cipher", test_static_cipher);
-    status = support_run();
-    stream_use(NULL);
-    support_ctx_free(ctx);
-    return status;
+    return stream_main(argc, argv, "stream-io", tests, text, sizeof text);
 }

@@ -21,39 +21,56 @@
  *
  *   Segmented (default): what Tink calls AES-GCM-HKDF streaming, byte for byte, for AES-128-GCM and AES-256-GCM.
  *
- *       | n (1 byte) | salt (k) | prefix (7) | segment 0 | segment 1 | ... | last segment |      n = 8 + k = header
- * bytes segment = ciphertext | tag (16)
+ *       | n (1 byte) | salt (k) | prefix (7) | segment 0 | segment 1 | ... | last segment |
+ *
+ *       n = 8 + k = bytes of the header                  segment = ciphertext | tag (16)
  *
  *     k is the cipher's key length. The segments' key is HKDF(key, salt, info = associated data); segment i has the IV
  *     `prefix | i (4 bytes, big-endian) | 1 if it is the last, else 0`. Every segment but the last occupies exactly the
  *     segment size, with the header counted as a part of segment 0. Any length, in constant memory; changes,
- * truncation, and segments moved, dropped, repeated or added are found before a byte of the segment concerned is
- * released. At most 2^32 segments. Ciphers with another key length, and ChaCha20-Poly1305, get the same format with
- * their own k; other software may not know those.
+ *     truncation, and segments moved, dropped, repeated or added are found before a byte of the segment concerned is
+ *     released. At most 2^32 segments. Ciphers with another key length, and ChaCha20-Poly1305, get the same format
+ *     with their own k; other software may not know those.
  *
  *   Message: one AEAD message, `iv | ciphertext | tag`, or `ciphertext | tag` where the iv is a parameter. Nothing is
- * released before the tag at the end is verified. Decrypted text waits in memory that is reserved at set-up and touched
- * as used, up to the hold limit. A longer message is read twice where the next BIO is a source that can seek (the first
- *     time to verify, the second time to release), and refused otherwise.
+ *     released before the tag at the end is verified. Decrypted text waits in memory that is reserved at set-up and
+ *     touched as used, up to the hold limit. A longer message is read twice where the next BIO is a source that can
+ *     seek (the first time to verify, the second time to release), and refused otherwise.
  *
  * BIO calls
  *
- *   BIO_flush   Write side: the end of the stream. The last segment, or the tag, is made or verified once and
- * everything is written out; then the next BIO is flushed. A later write is refused with AESOP_STREAM_R_FINISHED. A
- * flush before anything was written makes the stream of the empty text. Read side: passed on. BIO_read    Returns what
- * is ready before it reads from the next BIO again, hence possibly less than asked for. 0 at the end, which is reported
- * only after the stream's end was verified; -1 on errors. BIO_reset   Starts a new stream with the same key and
- * associated data, and resets the next BIO (whose result it returns). An encrypting filter takes a new salt or iv.
- *   BIO_seek, BIO_tell   Offsets in the plaintext; where a segmented stream is decrypted on the read side and the next
- * BIO is a source that can seek (file, descriptor, memory; not another filter). The stream starts where the source
- *               stood at the first read. Every segment is verified as it is read; what lies between is not.
- *               BIO_seek returns the offset, or -1. An offset behind the end reads as the end.
- *   BIO_dup_chain   The copy has the same set-up and is at the start of a stream of its own.
- *   BIO_pending, BIO_wpending   Bytes that are ready in the filter, otherwise the next BIO's answer.
- *   BIO_eof     1 at the end and after an error.
+ *   BIO_flush
+ *     Write side: the end of the stream. The last segment, or the tag, is made or verified once and everything is
+ *     written out; then the next BIO is flushed. A later write is refused with AESOP_STREAM_R_FINISHED. A flush before
+ *     anything was written makes the stream of the empty text. Read side: passed on.
  *
- * Where the next BIO asks to retry, so does the filter; nothing is lost or repeated. A BIO_s_mem() that runs empty does so too,
- * unless BIO_set_mem_eof_return(b, 0) was called. Sources in memory are read where they lie, without a copy.
+ *   BIO_read
+ *     Returns what is ready before it reads from the next BIO again, and ends where what comes next would have to be
+ *     copied but not by the next call: possibly less than asked for. 0 at the end, which is reported only after the
+ *     stream's end was verified; -1 on errors.
+ *
+ *   BIO_reset
+ *     Starts a new stream with the same key and associated data, and resets the next BIO (whose result it returns).
+ *     An encrypting filter takes a new salt or iv.
+ *
+ *   BIO_seek, BIO_tell
+ *     Offsets in the plaintext; where a segmented stream is decrypted on the read side and the next BIO is a source
+ *     that can seek (file, descriptor, memory; not another filter). The stream starts where the source stood at the
+ *     first read. Every segment is verified as it is read; what lies between is not. BIO_seek returns the offset,
+ *     or -1. An offset behind the end reads as the end.
+ *
+ *   BIO_dup_chain
+ *     The copy has the same set-up and is at the start of a stream of its own.
+ *
+ *   BIO_pending, BIO_wpending
+ *     Bytes that are ready in the filter, otherwise the next BIO's answer.
+ *
+ *   BIO_eof
+ *     1 at the end and after an error.
+ *
+ * Where the next BIO asks to retry, so does the filter; nothing is lost or repeated. A BIO_s_mem() that runs empty does
+ * so too, unless BIO_set_mem_eof_return(b, 0) was called; memory that cannot be written to (BIO_new_mem_buf) ends.
+ * Sources in memory are read where they lie, without a copy.
  *
  * Errors are sticky: once a call has failed, all fail with the same reason until BIO_reset or AESOP_BIO_rekey. Each is
  * raised on the OpenSSL error queue in the library "aesop stream", with a text that names segment and byte offset. A
@@ -64,6 +81,11 @@
  * error text. A filter with default sizes takes about 130 KiB, and address space for the hold limit where messages are
  * decrypted. Keys and buffers are wiped on free. A caller's buffer that has room for a segment is encrypted from, or
  * decrypted into, directly.
+ *
+ * Speed: beside the cipher's own work a stream costs 100 to 190 ns (3 GHz), which 16 KiB of AES-128-GCM repay 6 to 10
+ * times. A segmented stream that is encrypted takes a new key besides, by the format: HKDF's eight rounds of SHA-256
+ * and the cipher's key set-up are about as much as these 16 KiB. AESOP_STREAM_PARAM_SALT_STREAMS shares them. Pieces
+ * of a segment or more are not copied; with smaller ones copying halves the rate for data beyond the fast caches.
  *
  * Threads: a BIO belongs to one thread at a time.
  */
@@ -117,17 +139,18 @@ extern "C" {
 /*
  * Octet string.
  * Message format: the iv, 1 to 16 bytes as the cipher permits, which then does not stand in the stream. By default it
- * is random, of the cipher's own iv length, and stands in front of the ciphertext. Segmented format, encryption only:
+ * has the cipher's own iv length and stands in front of the ciphertext; it is random for the first message of a filter,
+ * a key or a forked child, and counts up from there (SP 800-38D, 8.2.2). Segmented format, encryption only:
  * `salt | prefix` (k + 7 bytes) in place of random ones, for tests. An iv given here serves one encryption: a second
  * stream is refused until AESOP_BIO_rekey brings another.
  */
 #define AESOP_STREAM_PARAM_IV "iv"
 
 /*
- * size_t: how many streams in a row an encrypting segmented filter gives the same salt, 1 (default, as Tink) to 65536. They then
- * share a derived key, which saves its derivation (1 us), and differ in the prefix, which counts up from a
- * random start. Shows to all who see two streams that one filter wrote both. A forked child, a duplicate and a
- * re-keyed filter begin with a salt of their own.
+ * size_t: how many streams in a row an encrypting segmented filter gives the same salt, 1 (default, as Tink) to 65536.
+ * They then share a derived key, which saves its derivation and set-up (0.8 us), and differ in the prefix, which counts
+ * up from a random start. Shows to all who see two streams that one filter wrote both. A forked child, a duplicate and
+ * a re-keyed filter begin with a salt of their own.
  */
 #define AESOP_STREAM_PARAM_SALT_STREAMS "salt-streams"
 
