@@ -25,6 +25,20 @@
 
 #define VEC_INLINE static inline __attribute__((always_inline)) VEC_TARGET
 
+/*
+ * Asks memory for `bytes` of a run that come BLOCK_AHEAD_BYTES later, if it has them: the CPU's own prefetching starts
+ * anew in each page. For runs that no cache holds; others it would cost 2 % in the 256-bit kernel.
+ */
+#define BLOCK_AHEAD_BYTES 4096
+VEC_INLINE void block_prefetch(const uint8_t *in, size_t len, const int bytes)
+{
+    if (len < (size_t)(BLOCK_AHEAD_BYTES + bytes))
+        return;
+    UNROLL
+    for (int i = 0; i < bytes; i += 64)
+        _mm_prefetch((const char *)in + BLOCK_AHEAD_BYTES + i, _MM_HINT_T0);
+}
+
 VEC_INLINE __m128i block_load(const void *p)
 {
     return _mm_loadu_si128(p);

@@ -74,6 +74,8 @@ VEC_INLINE void cbc_dec(const struct aesop_aes_key *key, uint8_t *out, const uin
     for (; len >= CBC_BATCH * VEC_BYTES; len -= CBC_BATCH * VEC_BYTES) {
         vec s[CBC_BATCH];
 
+        if (nt)
+            block_prefetch(in, len, CBC_BATCH * VEC_BYTES);
         UNROLL
         for (int i = 0; i < CBC_BATCH; i++)
             s[i] = vec_load(in + i * VEC_BYTES);

@@ -446,11 +446,15 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
             len -= GCM_BATCH_BYTES;
             if (len < GCM_BATCH_BYTES)
                 break;
+            if (nt)
+                block_prefetch(in, len, GCM_BATCH_BYTES);
             gcm_batch(key, &c, &g, out, in, ciphertext, 1, 1, nt);
         }
         ghash_batch(&g, key, ciphertext);
     }
     for (; !enc && len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
+        if (nt)
+            block_prefetch(in, len, GCM_BATCH_BYTES);
         gcm_batch(key, &c, &g, out, in, NULL, 0, 1, nt);
         in += GCM_BATCH_BYTES;
         out += GCM_BATCH_BYTES;
