@@ -397,6 +397,17 @@ equal "... with -q none" "exit status 0" "$(slow_text | shown "$AESOP" seal -qk 
 equal "short work: no progress" "exit status 0" "$(shown "$AESOP" seal -k key large | tr -d '\n')"
 slow_text | aesop seal -k key 2>err >/dev/null
 equal "no terminal: no progress" "" "$(cat err)"
+# slowly COMMAND...: the same where a reader takes the output only after more than a second.
+slowly() {
+    ours "$APPS/cli_terminal.py" -s -- "$@" 2>shown | { sleep 1.3; cat >/dev/null; }
+    tr '\r' '\n' <shown
+}
+contains "a file's length is known: bar, share, rate, time left" \
+    '\[#+ *\] +[0-9]{1,2}%  [0-9.]+ [KM]iB, [0-9.]+ [KM]iB/s, 0:00:[0-9]{2} left' \
+    "$(slowly "$AESOP" seal -k key large)"
+contains "... and the bar goes when the work is done" $'\e\\[Kexit status 0$' "$(slowly "$AESOP" seal -k key large | tr -d '\n')"
+equal "... with -q none" "exit status 0" "$(slowly "$AESOP" seal -qk key large | tr -d '\n')"
+equal "... no terminal: none" "" "$({ aesop seal -k key large | { sleep 1.3; cat >/dev/null; } } 2>&1)"
 
 # ------------------------------------------------------------------------------------------------ the rest
 says "-v: aesop serves" 0 "AES-256-GCM is served by the provider aesop, kernel " aesop seal -vk key -o /dev/null text
