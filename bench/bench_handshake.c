@@ -347,7 +347,7 @@ static void print_limit(const struct row *r, const char *name, unsigned repeats)
 {
     static const char *const policies[POLICIES] = { "none", "evaluated", "cached" };
     double best[POLICIES] = { 0 }, rate[POLICIES];
-    char ratios[2][16];
+    char ratios[2][16], limit[16];
 
     for (unsigned n = 0; n < repeats; n++)
         for (size_t i = 0; i < POLICIES; i++) {
@@ -359,8 +359,9 @@ static void print_limit(const struct row *r, const char *name, unsigned repeats)
         }
     for (size_t i = 0; i < 2; i++)
         snprintf(ratios[i], sizeof ratios[i], best[i + 1] > 0 ? "%.3f" : "failed", best[i + 1] / best[0]);
-    bench_row("%s\t%s\t%s\t%s\t%.1f\t%.0f\t%s\t%s", r->session, r->version, r->context, name,
-              (double)r->limit / 1048576, best[0], ratios[0], ratios[1]);
+    snprintf(limit, sizeof limit, r->limit > 0 ? "%.1f" : "-", (double)r->limit / 1048576);
+    bench_row("%s\t%s\t%s\t%s\t%s\t%.0f\t%s\t%s", r->session, r->version, r->context, name, limit, best[0], ratios[0],
+              ratios[1]);
 }
 
 /* Resumption x version x memory, one thread and the first key, with no more than a few decisions remembered. */

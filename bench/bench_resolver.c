@@ -7,7 +7,7 @@
  * once; "scale" is what they get done together, one thread being 1. Each figure is the median of short rounds, and
  * the questions take turns. Where there are CPUs enough, a round in which another process got one of them is
  * repeated. Under LD_PRELOAD=libaesop-fetch.so, fetches and inits show what that library does for them. Options:
- * --threads 1,2,4 --rounds N --microseconds N (per round), --csv FILE.
+ * --tables threads,memory --threads 1,2,4 --rounds N --microseconds N (per round), --csv FILE.
  */
 #include <math.h>
 #include <pthread.h>
@@ -22,7 +22,7 @@
 #include "aesop/resolver.h"
 #include "bench/bench.h"
 
-enum { THREADS_MAX = 64, ROUNDS_MAX = 1000, BATCH = 64, ATTEMPTS = 500 };
+enum { THREADS_MAX = 64, ROUNDS_MAX = 1000, BATCH = 64, ATTEMPTS = 100 };
 
 #define CONSTRAINTS \
     "SSLv3, TLSv1, TLSv1.1, DTLSv1.0, RC4, DES, MD5withRSA, DH keySize < 1024, EC keySize < 224, 3DES_EDE_CBC, anon, " \
@@ -30,7 +30,8 @@ enum { THREADS_MAX = 64, ROUNDS_MAX = 1000, BATCH = 64, ATTEMPTS = 500 };
 
 static OSSL_LIB_CTX *libctx;
 static AESOP_RESOLVER *resolver, *full; /* the latter is always about to evict */
-static unsigned disturbed;              /* rounds that never ran side by side */
+static AESOP_RESOLVER *own[THREADS_MAX];
+static unsigned disturbed; /* rounds that never ran side by side */
 
 /* ---- the questions; each asks it BATCH times ---- */
 
@@ -77,6 +78,15 @@ static void get0_hit_query(unsigned thread)
     (void)thread;
     for (int i = 0; i < BATCH; i++)
         bench_check(AESOP_RESOLVER_get0_cipher(resolver, "AES-128-GCM", "provider=default") != NULL, "get0");
+}
+
+/* Nothing that threads share: as far as this scales, so do the CPUs of this machine at this moment. */
+static void get0_hit_own(unsigned thread)
+{
+    if (own[thread] == NULL)
+        bench_check((own[thread] = AESOP_RESOLVER_new(libctx, 0, 0, 0)) != NULL, "AESOP_RESOLVER_new");
+    for (int i = 0; i < BATCH; i++)
+        bench_check(AESOP_RESOLVER_get0_cipher(own[thread], "AES-128-GCM", NULL) != NULL, "get0");
 }
 
 static void get1_hit(unsigned thread)
@@ -145,22 +155,16 @@ static void init_constant(unsigned thread)
     init(EVP_aes_128_gcm());
 }
 
+/* own: a resolver for each thread; new: a query, or a size, that was not asked about before */
 static const struct question {
     const char *name;
     void (*ask)(unsigned thread);
 } questions[] = {
-    { "fetch hit", fetch_hit },
-    { "fetch miss", fetch_miss },
-    { "fetch new query", fetch_new_query },
-    { "init prefetched", init_prefetched },
-    { "init constant", init_constant },
-    { "get0 hit", get0_hit },
-    { "get0 hit, query", get0_hit_query },
-    { "get1 hit", get1_hit },
-    { "get0 miss", get0_miss },
-    { "get0 new query", get0_new_query },
-    { "permits cached", permits_cached },
-    { "permits uncached", permits_uncached },
+    { "fetch hit", fetch_hit },          { "fetch miss", fetch_miss },     { "fetch new", fetch_new_query },
+    { "init fetched", init_prefetched }, { "init const", init_constant },  { "get0 hit", get0_hit },
+    { "get0 own", get0_hit_own },        { "get0 query", get0_hit_query }, { "get0 miss", get0_miss },
+    { "get0 new", get0_new_query },      { "get1 hit", get1_hit },         { "permits", permits_cached },
+    { "permits new", permits_uncached },
 };
 enum { QUESTIONS = sizeof questions / sizeof questions[0] };
 
@@ -333,6 +337,7 @@ int main(int argc, char **argv)
 {
     bench_init(argc, argv, "an implementation or a decision, from OpenSSL and from the resolver");
     const struct bench_list threads = bench_option_list("threads", "1,2,4");
+    const struct bench_list tables = bench_option_list("tables", "threads,memory");
     const size_t rounds = strtoul(bench_option("rounds", "31"), NULL, 10);
 
     bench_check(threads.count >= 1 && threads.count <= 4 && rounds >= 1 && rounds <= ROUNDS_MAX, "an option's value");
@@ -342,12 +347,18 @@ int main(int argc, char **argv)
     bench_check(resolver != NULL && full != NULL, "AESOP_RESOLVER_new");
     bench_check(AESOP_RESOLVER_set_constraints(resolver, CONSTRAINTS), "constraints");
     bench_check(AESOP_RESOLVER_set_constraints(full, CONSTRAINTS), "constraints");
-    print_threads(&threads, rounds, strtod(bench_option("microseconds", "300"), NULL) * 1e-6);
+    for (size_t i = 0; i < tables.count; i++) {
+        if (strcmp(tables.items[i], "threads") == 0)
+            print_threads(&threads, rounds, strtod(bench_option("microseconds", "300"), NULL) * 1e-6);
+        else
+            print_capacities();
+    }
     if (disturbed > 0)
         printf("# %u rounds were disturbed by other processes: scale is too low\n", disturbed);
-    print_capacities();
     AESOP_RESOLVER_free(resolver);
     AESOP_RESOLVER_free(full);
+    for (size_t i = 0; i < THREADS_MAX; i++)
+        AESOP_RESOLVER_free(own[i]);
     OSSL_LIB_CTX_free(libctx);
     return 0;
 }

@@ -2,7 +2,8 @@
 #
 # Goals beside what was measured, as a Markdown table: first file the measured values, "what openssl cipher direction
 # kernel bytes value [most]" in each line, second file goals.txt. A goal that was not reached is in bold; a star says that
-# the most that this CPU allows is less than the goal.
+# the most that this CPU allows is less than the goal. -v only=WHAT takes the rows of that kind, -v others=WHAT all but
+# those, and -v head="cipher | direction | kernel" names the columns in the middle.
 
 function size_name(bytes) {
     return bytes == 1048576 ? "1 MiB" : bytes == 30000000 ? "30 MB" : bytes
@@ -14,7 +15,7 @@ FNR == NR {
     next
 }
 
-/^#/ || NF < 6 { next }
+/^#/ || NF < 6 || (only != "" && $1 != only) || $1 == others { next }
 
 {
     n = split($4, directions, ",")
@@ -33,10 +34,12 @@ FNR == NR {
                 continue
             }
             total++
-            met = measured[key] + 0 >= goal[2] + 0
+            at_most = goal[2] ~ /^</
+            met = at_most ? measured[key] + 0 <= substr(goal[2], 2) + 0 : measured[key] + 0 >= goal[2] + 0
             beyond = !met && most[key] + 0 < goal[2] + 0
             reached += met
             out_of_reach += beyond
+            sub(/^</, "at most ", goal[2])
             cell[title, goal[1]] = (met ? measured[key] : "**" measured[key] "**") " / " goal[2] (beyond ? " \\*" : "")
         }
     }
@@ -47,10 +50,12 @@ END {
         for (j = i; j > 1 && list[j] + 0 < list[j - 1] + 0; j--) {
             swap = list[j]; list[j] = list[j - 1]; list[j - 1] = swap
         }
-    printf "%d of %d goals were reached on this machine; ", reached, total
-    printf "%d ask for more than this CPU can do with a kernel at its ceiling (\\*).\n", out_of_reach
+    printf "%d of %d goals were reached on this machine", reached, total
+    if (only == "")
+        printf "; %d ask for more than this CPU can do with a kernel at its ceiling (\\*)", out_of_reach
+    print "."
     print "Each cell is measured / goal; **bold** falls short.\n"
-    printf "| what | OpenSSL | cipher | direction | kernel |"
+    printf "| what | OpenSSL | %s |", head == "" ? "cipher | direction | kernel" : head
     for (i = 1; i <= count; i++)
         printf " %s |", size_name(list[i])
     printf "\n|---|---|---|---|---|"

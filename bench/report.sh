@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs all benchmarks and writes docs/benchmarks.md with its charts; the figures stay as CSV in build/bench-results.
-# Usage: report.sh [SECONDS-PER-ROW]   (0.15: about nine minutes), or
+# Usage: report.sh [SECONDS-PER-ROW]   (0.15: about seven minutes), or
 #        report.sh --write               from the figures that are there
 set -euo pipefail
 
@@ -73,7 +73,19 @@ measure_all() {
     measure large large
     [[ ! -x $build/bench/bench_tls ]] || measure tls tls
     measure stream stream --buffer 2048,32768
-    measure resolver resolver --rounds 9 --microseconds 200
+    measure resolver resolver --tables threads --rounds 15 --microseconds 200
+    measure resolver-memory resolver --tables memory
+    LD_PRELOAD=$build/lib/libaesop-fetch.so \
+        measure resolver-preload resolver --tables threads --threads 1 --rounds 9
+    [[ $here == 4.0 ]] || on 4.0 resolver-4.0 resolver --tables threads --threads 1 --rounds 9
+    if [[ -x $build/bench/bench_handshake ]]; then
+        # Ratios near 1 take longer.
+        seconds=$(awk "BEGIN { print 4 * $seconds }") measure handshake handshake --tables policy --threads 1
+        seconds=$(awk "BEGIN { print 2 * $seconds }") measure handshake-memory handshake --tables memory --key ecdsa \
+            --threads 1
+        seconds=$(awk "BEGIN { print 2 * $seconds }") measure handshake-preload handshake --tables preload --threads 2 \
+            --repeats 4
+    fi
     echo "== loopback ($SECONDS s)"
     bench/tls.sh 300 3 >"$results/loopback.csv"
     echo "== speed ($SECONDS s)"
@@ -127,6 +139,44 @@ measured() {
     awk -F, 'NR > 1 { print "share", "-", $1, $2, "vaes512", $3, $9 }' "$results/kernel.csv"
 }
 
+# The same of the resolver; its figures stand in other columns
+measured_of_resolver() (
+    shopt -s nullglob
+    awk -F, -v here="$here" '
+        FNR == 1 { count = 0; least = ""; name = FILENAME; sub(/.*\//, "", name); next }
+        name ~ /^resolver/ { gsub(" ", "_", $1); ns[name, $1, $2] = $3; scale[name, $1, $2] = $4 }
+        name == "handshake.csv" && $8 != "" { ratios[++rows] = $8 }
+        name == "handshake-memory.csv" { memory++; fails += $7 == "failed" || $8 == "failed"; loses += $8 < $7 }
+        name == "handshake-preload.csv" && (least == "" || $8 < least) { preload = least = $8 }
+        function say(of, question, unit, threads, value) {
+            if (value != "")
+                print "resolver", of, question, unit, threads, "value", value
+        }
+        END {
+            n = split("get0_hit get0_miss permits", questions, " ")
+            for (i = 1; i <= n; i++)
+                say(here, questions[i], "ns", 1, ns["resolver.csv", questions[i], 1])
+            say(here, "get0_hit", "times_one_thread", 2, scale["resolver.csv", "get0_hit", 2])
+            if (ns["resolver-4.0.csv", "get0_hit", 1] > 0)
+                say("4.0", "get0_hit", "times_as_fast_as_fetch", 1, sprintf("%.1f",
+                    ns["resolver-4.0.csv", "fetch_hit", 1] / ns["resolver-4.0.csv", "get0_hit", 1]))
+            if (ns["resolver-preload.csv", "init_fetched", 1] > 0)
+                say(here, "init_const", "times_a_prefetched_init_preload", 1, sprintf("%.2f",
+                    ns["resolver-preload.csv", "init_const", 1] / ns["resolver-preload.csv", "init_fetched", 1]))
+            for (i = 2; i <= rows; i++)
+                for (j = i; j > 1 && ratios[j] < ratios[j - 1]; j--) {
+                    swap = ratios[j]; ratios[j] = ratios[j - 1]; ratios[j - 1] = swap
+                }
+            if (rows > 0)
+                say(here, "handshakes_cached", "ratio_to_none_median_of_rows", 1, ratios[int((rows + 1) / 2)])
+            if (memory > 0) {
+                say(here, "handshakes_memory", "rows_where_evaluated_wins", 1, loses + 0)
+                say(here, "handshakes_memory", "rows_that_fail", 1, fails + 0)
+            }
+            say(here, "handshakes_preload", "ratio_to_stock_least_of_rows", 2, preload)
+        }' "$results"/resolver*.csv "$results"/handshake*.csv
+)
+
 releases=$(cd "$results" && for file in cipher-[0-9]*.csv; do basename "${file#cipher-}" .csv; done | tr '\n' ' ')
 for chart in "AES-128-GCM encrypt gcm" "AES-128-CBC decrypt cbc"; do
     read -r cipher direction name <<<"$chart"
@@ -156,7 +206,11 @@ another. Each program under bench/ answers one question and can be run by itself
 
 The goals were set on another CPU (Zen 4), where instructions cost otherwise; the ratios also hang on what default does.
 
-$(measured | awk -f bench/goals.awk - bench/goals.txt)
+$(measured | awk -v others=resolver -f bench/goals.awk - bench/goals.txt)
+
+The resolver, and handshakes with constraints or with libaesop-fetch.so:
+
+$(measured_of_resolver | awk -v only=resolver -v head="question | unit | threads" -f bench/goals.awk - bench/goals.txt)
 
 Beside the shares: libipsec-mb, which is written in assembly, reaches in the same run
 $(awk -F, '$1 == "AES-128-GCM" && ($3 == 1350 || $3 == 16384) && $10 != "nan" {
@@ -287,9 +341,44 @@ $(table stream)
 
 ## Resolver
 
-An implementation or a decision, in ns, from OpenSSL (fetch) and from libaesop's resolver:
+An implementation or a decision, in ns, from OpenSSL (fetch) and from libaesop's resolver, for threads that ask at once
+(own: a resolver for each; new: a query or a size not asked about before; init: EVP_EncryptInit_ex with a fetched cipher
+and with EVP_aes_128_gcm()):
 
-$(sed -n '/^[^#]/p' "$results/resolver.txt" | sed 's/^/    /')
+$(pivot resolver question threads ns)
+
+What threads get done together, one being 1. \`get0 own\` shares nothing, so it is what the CPUs can do:
+
+$(pivot resolver question threads scale)
+
+The same with libaesop-fetch.so in the process, one thread, in ns:
+
+$(table resolver-preload question,ns)
+
+How often a small memory knows the answer, of 64 names in the frequencies of Zipf's law:
+
+$(table resolver-memory)
+$(
+    [[ -f $results/handshake.csv ]] || exit 0
+    cat <<HANDSHAKES
+
+### Handshakes
+
+Client and server on one thread, in memory. Handshakes per second without constraints, and the ratio to that of
+constraints evaluated each time and of the resolver:
+
+$(table handshake version,key,session,context,none,evaluated,cached)
+
+With no more address space than handshakes take at least, 1.25 and 2 times that, each policy in a process of its own and
+a resolver of 16 entries, ECDSA:
+
+$(table handshake-memory)
+
+Two threads, with and without libaesop-fetch.so:
+
+$(table handshake-preload version,key,session,context,stock,preload,ratio)
+HANDSHAKES
+)
 
 ## openssl speed
 
