@@ -2,18 +2,20 @@
 /*
  * What does the AEAD filter cost beside one EVP call over the same bytes?
  *
- * An operation is one stream: started anew, moved through the filter in the caller's pieces of `buffer` bytes, ended. Write
- * side: into the null BIO. Read side: out of a memory BIO that is rewound.
+ * An operation is one stream: started anew, moved through the filter in the caller's pieces of `buffer` bytes, ended.
+ * Write side: into the null BIO. Read side: out of a memory BIO that is rewound.
  *
- *     evp      the plain calls: IV-only init, the data in one update, final, tag; key kept; room for the header in front
+ *     evp      the plain calls: IV-only init, the data in one update, final, tag; key kept; room for the header
  *     evp+bio  the same with what the filter's neighbours do to it: one BIO_write of the result, or one BIO_read
  *     filter   the AEAD filter
  *
  * A segmented stream that is encrypted has a salt of its own, hence a new key: HKDF, key schedule and powers of H
- * are in its figures and not in those of evp. A reader that meets the same salt again keeps the key.
+ * are in its figures and not in those of evp; --salt-streams shares them. A reader that meets the same salt again keeps
+ * the key. A message that is read in pieces has to be copied, since it waits for its tag.
  *
  * Options: --cipher NAME --size N,... --buffer N,... --format segmented,message --direction encrypt,decrypt
- * --side write,read --segment BYTES (0: default) --filter-buffer BYTES (0: default) --salt-streams N --provider aesop|default
+ * --side write,read --segment BYTES (0: default) --filter-buffer BYTES (0: default) --salt-streams N
+ * --provider aesop|default
  */
 #include <stdlib.h>
 #include <string.h>

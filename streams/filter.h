@@ -2,8 +2,8 @@
 /*
  * The filter BIO: moves bytes between a stream (stream.h), the caller and the next BIO.
  *
- *     write side   caller -> in (what does not fill a unit yet; a place in `out` where the cipher permits) -> unit -> out
- *                  -> next BIO
+ *     write side   caller -> in (what does not fill a unit yet; a place in `out` where the cipher permits) -> unit
+ *                  -> out -> next BIO
  *     read side    next BIO -> in -> unit -> out (what the caller has no room for) -> caller
  *
  * A unit is taken from the caller's memory, or put there, where a whole one fits: then `in`, or `out`, is left out.

@@ -73,9 +73,9 @@ static int may_guess(const struct aesop_filter *f, size_t len)
 }
 
 /*
- * A write that may be all the rest of a stream is taken as its last segment where it lies, without a copy. Decryption: if
- * it verifies, it is that. Encryption: until more is written. It leaves with the flush, so that data behind it can still
- * be refused, or go on the segment. A caller who writes in pieces makes the guess fail once, and not again.
+ * A write that may be all the rest of a stream is taken as its last segment where it lies, without a copy. Decryption:
+ * if it verifies, it is that. Encryption: until more is written. It leaves with the flush, so that data behind it can
+ * still be refused, or go on the segment. A caller who writes in pieces makes the guess fail once, and not again.
  */
 static int guess_last(struct aesop_filter *f, const uint8_t *data, size_t len)
 {

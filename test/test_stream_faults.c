@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams that are not what was written: an error each time, the same one from then on, and nothing released that did not verify. */
+/*
+ * Streams that are not what was written: an error each time, the same one from then on, and nothing released that did
+ * not verify.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,7 +109,7 @@ static void test_bits(void)
     }
 }
 
-/* Where the cut is at a segment's end, or leaves less than a tag, it is recognised; otherwise the segment merely fails. */
+/* A cut at a segment's end, or one that leaves less than a tag, is recognised; otherwise the segment merely fails. */
 static void test_truncation(void)
 {
     for (size_t i = 0; i < stream_case_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The AEAD filter as a BIO: retries, errors of the next BIO, chains, reset, re-keying, seeking, duplicates, parameters. */
+/* The AEAD filter as a BIO: retries, errors of the next BIO, chains, reset, re-keying, seeking, copies, parameters. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -176,8 +176,7 @@ extern "C" {
 
 /* Reasons, as ERR_GET_REASON gives them for errors of the library AESOP_STREAM_ERR_lib(). */
 
-/* A segment or message does not verify: it was changed or moved, or key or associated data are not those of the writer.
- */
+/* A segment or message does not verify: it was changed or moved, or key or associated data are not the writer's. */
 #define AESOP_STREAM_R_AUTHENTICATION 100
 /* The stream ends before its last segment, or within the header or a tag. */
 #define AESOP_STREAM_R_TRUNCATED 101

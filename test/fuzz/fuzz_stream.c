@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader of streams, under AddressSanitizer. An input is a program: a format, edits of a good stream, then calls. Whatever
- * comes out must be the text that was written, at its place; a stream that was changed must not reach its end.
+ * The reader of streams, under AddressSanitizer. An input is a program: a format, edits of a good stream, then calls.
+ * Whatever comes out must be the text that was written, at its place; a stream that was changed must not reach its end.
  */
 #include "stream_util.h"
 #include "support.h"
