@@ -371,6 +371,42 @@ static void test_error_text(void)
     BIO_free_all(b);
 }
 
+/* Large segments, written in pieces of exactly one: the filter takes such a piece before it knows of a next one. */
+static void test_pieces_of_a_segment(void)
+{
+    enum { SEGMENT = 4096, COUNT = 4, FIRST = SEGMENT - 24 - 16, OTHER = SEGMENT - 16 };
+    const struct stream_case c = { .cipher = "AES-128-GCM", .segment = SEGMENT };
+    static unsigned char long_text[COUNT * SEGMENT], whole[COUNT * SEGMENT], back[COUNT * SEGMENT];
+    const size_t text_len = FIRST + (COUNT - 1) * OTHER;
+    size_t len, n;
+
+    for (size_t i = 0; i < sizeof long_text; i++)
+        long_text[i] = (unsigned char)(i >> 5 ^ i);
+    CU_ASSERT(stream_run(stream_filter(&c, 1), STREAM_WRITE, (struct stream_mem){ 0 }, SEGMENT, whole, sizeof whole,
+                         &len, long_text, text_len) == 0);
+    CHECK(len == sizeof whole, "%zu bytes in whole segments", len);
+    for (size_t there = 0; there <= COUNT; there++) {
+        const size_t expected = there == 0 ? 0 : FIRST + (there - 1) * OTHER;
+        const int reason = stream_run(stream_filter(&c, 0), STREAM_WRITE, (struct stream_mem){ 0 }, SEGMENT, back,
+                                      sizeof back, &n, whole, there * SEGMENT);
+
+        CHECK(reason == (there == COUNT ? 0 : AESOP_STREAM_R_TRUNCATED), "%zu segments: reason %d", there, reason);
+        CHECK(n <= expected && (there < COUNT || n == expected) && memcmp(back, long_text, n) == 0,
+              "%zu segments: %zu bytes released", there, n);
+    }
+    for (size_t bad = 0; bad < COUNT; bad++) {
+        int reason;
+
+        whole[bad * SEGMENT + 100] ^= 1;
+        reason = stream_run(stream_filter(&c, 0), STREAM_WRITE, (struct stream_mem){ 0 }, SEGMENT, back, sizeof back,
+                            &n, whole, len);
+        CHECK(reason == AESOP_STREAM_R_AUTHENTICATION, "segment %zu changed: reason %d", bad, reason);
+        CHECK(n <= (bad == 0 ? 0 : FIRST + (bad - 1) * OTHER) && memcmp(back, long_text, n) == 0,
+              "segment %zu changed: %zu bytes released", bad, n);
+        whole[bad * SEGMENT + 100] ^= 1;
+    }
+}
+
 static const struct stream_test tests[] = {
     { "every bit", test_bits },
     { "truncation at every byte", test_truncation },
@@ -378,6 +414,7 @@ static const struct stream_test tests[] = {
     { "segments moved, dropped, repeated, foreign", test_segments_moved },
     { "wrong key, associated data, iv, sizes", test_wrong_key },
     { "header of another cipher", test_header },
+    { "pieces of a segment", test_pieces_of_a_segment },
     { "release-unverified", test_release_unverified },
     { "source changed between two readings", test_source_changed },
     { "2^32 segments", test_segment_limit },
