@@ -377,12 +377,12 @@ VEC_INLINE void gcm_batch(const struct aesop_gcm_key *key, struct counters *c, s
     }
 }
 
-/* n <= 4 vectors at the end of a run, the last of them of last_bytes. */
+/* n <= 8 vectors at the end of a run, the last of them of last_bytes. */
 VEC_INLINE void gcm_some(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, struct counters *c,
                          struct ghash *g, uint8_t *out, const uint8_t *in, const int n, size_t last_bytes,
                          const int enc)
 {
-    vec s[4];
+    vec s[8];
 
     counters_take(c, &key->aes, s, n);
     UNROLL
@@ -409,11 +409,25 @@ VEC_INLINE void gcm_some(const struct aesop_gcm_key *key, struct aesop_gcm_state
         block_store(state->keystream, vec_pick_block(keystream, last_bytes / 16));
 }
 
-/* The last len <= 4 vectors of a run, and its end. */
+/* The last len <= `most` vectors of a run, and its end. */
 VEC_INLINE void gcm_finish(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, struct counters *c,
-                           struct ghash *g, uint8_t *out, const uint8_t *in, size_t len, const int enc)
+                           struct ghash *g, uint8_t *out, const uint8_t *in, size_t len, const int enc, const int most)
 {
-    switch ((len + VEC_BYTES - 1) / VEC_BYTES) {
+    const size_t vectors = (len + VEC_BYTES - 1) / VEC_BYTES;
+
+    switch (most > 4 || vectors <= 4 ? vectors : 0) {
+    case 8:
+        gcm_some(key, state, c, g, out, in, 8, len - 7 * VEC_BYTES, enc);
+        break;
+    case 7:
+        gcm_some(key, state, c, g, out, in, 7, len - 6 * VEC_BYTES, enc);
+        break;
+    case 6:
+        gcm_some(key, state, c, g, out, in, 6, len - 5 * VEC_BYTES, enc);
+        break;
+    case 5:
+        gcm_some(key, state, c, g, out, in, 5, len - 4 * VEC_BYTES, enc);
+        break;
     case 4:
         gcm_some(key, state, c, g, out, in, 4, len - 3 * VEC_BYTES, enc);
         break;
@@ -465,18 +479,18 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
         out += 4 * VEC_BYTES;
         len -= 4 * VEC_BYTES;
     }
-    gcm_finish(key, state, &c, &g, out, in, len, enc);
+    gcm_finish(key, state, &c, &g, out, in, len, enc, 4);
 }
 
 /* Apart from gcm_long, which needs more registers than it and would save them for nothing. */
 VEC_INLINE void gcm_short(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                          const uint8_t *in, size_t len, const int enc)
+                          const uint8_t *in, size_t len, const int enc, const int most)
 {
     struct counters c = counters_start(key, state, (len + 15) / 16, 0);
     struct ghash g;
 
     ghash_span(&g, key, block_load(state->ghash), (len + 15) / 16);
-    gcm_finish(key, state, &c, &g, out, in, len, enc);
+    gcm_finish(key, state, &c, &g, out, in, len, enc, most);
 }
 
 static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_enc_long)(const struct aesop_gcm_key *key,
@@ -513,16 +527,17 @@ static VEC_TARGET void KERNEL(gcm_enc)(const struct aesop_gcm_key *key, struct a
     if (len > 4 * VEC_BYTES)
         KERNEL(gcm_enc_long)(key, state, out, in, len);
     else
-        gcm_short(key, state, out, in, len, 1);
+        gcm_short(key, state, out, in, len, 1, 4);
 }
 
 static VEC_TARGET void KERNEL(gcm_dec)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
                                        const uint8_t *in, size_t len)
 {
-    if (len > 4 * VEC_BYTES)
+    /* One group of exactly the vectors that there are. Encryption of more than four is better woven. */
+    if (len > VEC_GCM_SHORT * VEC_BYTES || (len + 15) / 16 > key->powers)
         KERNEL(gcm_dec_long)(key, state, out, in, len);
     else
-        gcm_short(key, state, out, in, len, 0);
+        gcm_short(key, state, out, in, len, 0, VEC_GCM_SHORT);
 }
 
 /* GHASH of len bytes, at least one, zero-padded. */

@@ -20,6 +20,7 @@ static const uint8_t vec_mask_bytes[64] = {
  * VEC_GCM_BATCH is how many vectors of GCM are in flight, enough to hide the three or four cycles of AESENC: one of 512
  * bits starts in a cycle, or two narrower ones. VEC_GHASH_STEP is how many products of GHASH are made before they are
  * added to the sum: two where an instruction adds three operands, one where sixteen registers are all there is.
+ * VEC_GCM_SHORT is the most vectors of a run that is decrypted in one group, as registers allow.
  * VEC_TABLED_ROUND tells whether a table in place of the first round of AES is faster: at 256 bits it costs registers.
  */
 
@@ -27,6 +28,7 @@ static const uint8_t vec_mask_bytes[64] = {
 
 #define VEC_GHASH_STEP 1
 #define VEC_GCM_BATCH 8
+#define VEC_GCM_SHORT 4
 #define VEC_TABLED_ROUND 1
 #define VEC_IN_REGISTER(v) "+x"(v)
 typedef __m128i vec;
@@ -62,6 +64,7 @@ typedef __m128i vec;
 
 #define VEC_GHASH_STEP 1
 #define VEC_GCM_BATCH 8
+#define VEC_GCM_SHORT 4
 #define VEC_TABLED_ROUND 0
 #define VEC_IN_REGISTER(v) "+x"(v)
 typedef __m256i vec;
@@ -114,6 +117,7 @@ VEC_INLINE void vec_store_some(uint8_t *p, vec v, size_t n)
 
 #define VEC_GHASH_STEP 2
 #define VEC_GCM_BATCH 4
+#define VEC_GCM_SHORT 8
 #define VEC_TABLED_ROUND 1
 #define VEC_IN_REGISTER(v) "+v"(v)
 typedef __m512i vec;
