@@ -27,18 +27,24 @@ VEC_INLINE __m128i chain_words(__m128i key, __m128i t)
     return _mm_xor_si128(key, t);
 }
 
-VEC_INLINE void expand_128(struct aesop_aes_key *key, const uint8_t *user_key)
+/*
+ * Returns zero encrypted, GCM's hash key, which goes through its rounds as their keys appear. Who has no use for it does
+ * not pay: the compiler drops it.
+ */
+VEC_INLINE __m128i expand_128(struct aesop_aes_key *key, const uint8_t *user_key)
 {
     const __m128i rotated = EACH_COLUMN(13, 14, 15, 12);
     static const uint8_t rcon[] = { 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36 };
-    __m128i k = block_load(user_key);
+    __m128i k = block_load(user_key), zero = k;
 
     block_store(key->round_keys[0], k);
     UNROLL
     for (int r = 1; r <= 10; r++) {
         k = chain_words(k, sub_word(k, rotated, rcon[r - 1]));
         block_store(key->round_keys[r], k);
+        zero = r < 10 ? _mm_aesenc_si128(zero, k) : _mm_aesenclast_si128(zero, k);
     }
+    return zero;
 }
 
 /* Six words a step: four in `low`, two in the low half of `high`. Round keys are cut from the stream of words. */
@@ -58,10 +64,10 @@ VEC_INLINE void expand_192(struct aesop_aes_key *key, const uint8_t *user_key)
     block_store(words + 24 * 8, low);
 }
 
-VEC_INLINE void expand_256(struct aesop_aes_key *key, const uint8_t *user_key)
+VEC_INLINE __m128i expand_256(struct aesop_aes_key *key, const uint8_t *user_key)
 {
     const __m128i rotated = EACH_COLUMN(13, 14, 15, 12), plain = EACH_COLUMN(12, 13, 14, 15);
-    __m128i even = block_load(user_key), odd = block_load(user_key + 16);
+    __m128i even = block_load(user_key), odd = block_load(user_key + 16), zero = _mm_aesenc_si128(even, odd);
 
     block_store(key->round_keys[0], even);
     block_store(key->round_keys[1], odd);
@@ -71,20 +77,28 @@ VEC_INLINE void expand_256(struct aesop_aes_key *key, const uint8_t *user_key)
         block_store(key->round_keys[2 * i + 2], even);
         if (i == 6)
             break;
+        zero = _mm_aesenc_si128(zero, even);
         odd = chain_words(odd, sub_word(even, plain, 0));
         block_store(key->round_keys[2 * i + 3], odd);
+        zero = _mm_aesenc_si128(zero, odd);
     }
+    return _mm_aesenclast_si128(zero, even);
+}
+
+VEC_INLINE __m128i expand(struct aesop_aes_key *key, const uint8_t *user_key, size_t key_bytes)
+{
+    key->rounds = (uint32_t)key_bytes / 4 + 6;
+    if (key_bytes == 16)
+        return expand_128(key, user_key);
+    if (key_bytes == 32)
+        return expand_256(key, user_key);
+    expand_192(key, user_key);
+    return block_encrypt(key, _mm_setzero_si128());
 }
 
 VEC_TARGET void aesop_aes_expand_enc_aesni(struct aesop_aes_key *key, const uint8_t *user_key, size_t key_bytes)
 {
-    key->rounds = (uint32_t)key_bytes / 4 + 6;
-    if (key_bytes == 16)
-        expand_128(key, user_key);
-    else if (key_bytes == 24)
-        expand_192(key, user_key);
-    else
-        expand_256(key, user_key);
+    expand(key, user_key, key_bytes);
 }
 
 /* The equivalent inverse cipher, FIPS 197, 5.3.5: the round keys in reverse, all but the outer ones transformed. */
@@ -113,13 +127,11 @@ VEC_TARGET void aesop_aes_enc_block_aesni(const struct aesop_aes_key *key, uint8
 
 VEC_TARGET void aesop_gcm_expand_aesni(struct aesop_gcm_key *key, const uint8_t *user_key, size_t key_bytes)
 {
-    aesop_aes_expand_enc_aesni(&key->aes, user_key, key_bytes);
-
     /*
      * Kernels multiply bit-reflected operands, and the product of two reflected polynomials is the reflected product
      * divided by x: H times x, modulo the field's polynomial, makes up for that once for all.
      */
-    const __m128i h = block_reverse(block_encrypt(&key->aes, _mm_setzero_si128()));
+    const __m128i h = block_reverse(expand(&key->aes, user_key, key_bytes));
     const __m128i carries = _mm_slli_si128(_mm_srli_epi64(h, 63), 8);
     const __m128i top_bit = _mm_srai_epi32(_mm_shuffle_epi32(h, 0xff), 31); /* a mask: no branch on H */
     const __m128i modulus = _mm_and_si128(top_bit, _mm_set_epi64x((long long)0xc200000000000000, 1));
