@@ -511,15 +511,15 @@ static void test_many_loads(void)
     /* A sanitizer or valgrind takes malloc's place: the count stays 0, and it looks for leaks itself. */
     size_t loads = allocated() == 0 ? 2 : 100, least = SIZE_MAX;
 
-    /* Tables of libcrypto grow now and then; a leak does always. */
-    for (int round = 0; round < 10; round++) {
+    /* Tables of libcrypto grow now and then; a leak does always, by 32 bytes at the least, malloc's smallest block. */
+    for (int round = 0; round < 20; round++) {
         size_t before = allocated(), growth;
 
         load_many((int)loads);
         growth = allocated() > before ? allocated() - before : 0;
         least = growth < least ? growth : least;
     }
-    CHECK(least < loads * 16, "%zu bytes more after every %zu loads", least, loads);
+    CHECK(least < loads * 24, "%zu bytes more after every %zu loads", least, loads);
 }
 
 /* ---- a core that lacks what we need ---- */
