@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Goals beside what was measured, as a Markdown table: first file the measured values, "what openssl cipher direction
-# kernel bytes value [most]" in each line, second file goals.txt. A goal that was not reached is in bold; a star says that
-# the most that this CPU allows is less than the goal. -v only=WHAT takes the rows of that kind, -v others=WHAT all but
-# those, and -v head="cipher | direction | kernel" names the columns in the middle.
+# kernel bytes value [most]" in each line, second file goals.txt. A goal that was not reached is in bold; a star says
+# that the most that this CPU allows is less than the goal. -v only=WHAT takes the rows of that kind, -v
+# others="WHAT|WHAT" all but those, and -v head="cipher | direction | kernel" names the columns in the middle.
 
 function size_name(bytes) {
     return bytes == 1048576 ? "1 MiB" : bytes == 30000000 ? "30 MB" : bytes
@@ -15,7 +15,7 @@ FNR == NR {
     next
 }
 
-/^#/ || NF < 6 || (only != "" && $1 != only) || $1 == others { next }
+/^#/ || NF < 6 || (only != "" && $1 != only) || (others != "" && $1 ~ others) { next }
 
 {
     n = split($4, directions, ",")
