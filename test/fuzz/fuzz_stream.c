@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader of streams, under AddressSanitizer. An input is a program: a format, edits of a good stream, then calls.
- * Whatever comes out must be the text that was written, at its place; a stream that was changed must not reach its end.
+ * The filter, under AddressSanitizer. An input is a program: a format, pieces in which a good stream is written, edits
+ * of it, then calls that read it. Whatever comes out must be the text that was written, at its place; a stream that was
+ * changed must not reach its end.
  */
 #include "stream_util.h"
 #include "support.h"
@@ -12,14 +13,17 @@
 
 #include <openssl/err.h>
 
-#define TEXT_MAX 700
-#define STREAM_MAX 2000
+/* The filter takes short pieces and long ones on different ways: sizes are small, or so many times that. */
+#define SCALE 16
+#define TEXT_MAX (700 * SCALE)
+#define STREAM_MAX (2000 * SCALE)
 
 static unsigned char text[TEXT_MAX];
 
 /* The running program. */
 struct program {
     const uint8_t *code, *end;
+    unsigned scale; /* 1 or SCALE */
 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -35,6 +39,11 @@ static unsigned next2(struct program *p)
     const unsigned high = next(p);
 
     return high << 8 | next(p);
+}
+
+static size_t next_size(struct program *p)
+{
+    return 1 + next2(p) % 1000 * p->scale;
 }
 
 static void wrong(const char *what, size_t where)
@@ -87,7 +96,7 @@ static int read_side(struct program *p, BIO *b, size_t text_len)
 
     for (int calls = 0; calls < 200; calls++) {
         const unsigned kind = next(p);
-        const size_t want = kind & 1 ? 1 + next(p) : 1 + next2(p) % 1000;
+        const size_t want = kind & 1 ? 1 + next(p) : next_size(p);
         unsigned char *out;
         int n;
 
@@ -118,7 +127,7 @@ static int write_side(struct program *p, BIO *b, const struct stream_mem *m, con
     int ok = 1;
 
     while (len > 0 && ok) {
-        size_t want = 1 + next2(p) % 1000;
+        size_t want = next_size(p);
         unsigned char *in;
         int n;
 
@@ -137,25 +146,45 @@ static int write_side(struct program *p, BIO *b, const struct stream_mem *m, con
     return ok;
 }
 
+/* Encrypts the text, in pieces while the program says how long. Returns the stream's length. */
+static size_t write_good(struct program *p, const struct stream_case *c, unsigned char *stream, size_t text_len)
+{
+    struct stream_mem m = { .data = stream, .capacity = STREAM_MAX };
+    BIO *b = BIO_push(stream_filter(c, 1), stream_mem_bio(&m));
+    size_t at = 0;
+
+    for (unsigned pieces = next(p) % 8; at < text_len;) {
+        const size_t left = text_len - at, want = pieces > 0 ? next_size(p) : left, n = want < left ? want : left;
+
+        if (BIO_write(b, text + at, (int)n) != (int)n)
+            wrong("no stream", at);
+        at += n;
+        if (pieces > 0)
+            pieces--;
+    }
+    if (BIO_flush(b) <= 0)
+        wrong("no stream", at);
+    BIO_free_all(b);
+    return m.len;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static unsigned char good[STREAM_MAX], stream[STREAM_MAX], out[STREAM_MAX];
-    struct program p = { data, data + size };
-    const struct stream_case *c = &stream_cases[next(&p) % stream_case_count];
-    const size_t text_len = next2(&p) % TEXT_MAX;
+    struct program p = { data, data + size, 1 };
+    struct stream_case with = stream_cases[next(&p) % stream_case_count];
     const unsigned flags = next(&p);
-    struct stream_case with = *c;
-    struct stream_mem m = { .data = good, .capacity = sizeof good };
-    BIO *b = BIO_push(stream_filter(c, 1), stream_mem_bio(&m));
-    size_t good_len, len;
+    const struct stream_case *c = &with;
+    struct stream_mem m;
+    size_t text_len, good_len, len;
+    BIO *b;
     int ended;
 
-    if (BIO_write(b, text, (int)text_len) != (int)text_len && text_len > 0)
-        wrong("no stream", 0);
-    if (BIO_flush(b) <= 0)
-        wrong("no stream", 0);
-    BIO_free_all(b);
-    good_len = m.len;
+    p.scale = next(&p) % 2 != 0 ? SCALE : 1;
+    with.segment *= p.scale;
+    with.buffer *= p.scale;
+    text_len = next2(&p) % 700 * p.scale + next(&p) % p.scale;
+    good_len = write_good(&p, c, good, text_len);
     memcpy(stream, good, good_len);
     len = edit(&p, stream, good_len, c);
 
