@@ -168,6 +168,20 @@ static size_t write_good(struct program *p, const struct stream_case *c, unsigne
     return m.len;
 }
 
+static void read_good(const struct stream_case *c, const unsigned char *stream, size_t len, size_t text_len)
+{
+    static unsigned char out[TEXT_MAX + 1];
+    BIO *b = BIO_push(stream_filter(c, 0), BIO_new_mem_buf(stream, (int)len));
+    size_t at = 0;
+    int n;
+
+    while ((n = BIO_read(b, out + at, (int)(sizeof out - at))) > 0)
+        at += (size_t)n;
+    if (n < 0 || at != text_len || memcmp(out, text, at) != 0)
+        wrong("a good stream has not passed", at);
+    BIO_free_all(b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static unsigned char good[STREAM_MAX], stream[STREAM_MAX], out[STREAM_MAX];
@@ -185,6 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     with.buffer *= p.scale;
     text_len = next2(&p) % 700 * p.scale + next(&p) % p.scale;
     good_len = write_good(&p, c, good, text_len);
+    read_good(c, good, good_len, text_len);
     memcpy(stream, good, good_len);
     len = edit(&p, stream, good_len, c);
 
