@@ -442,17 +442,10 @@ AESOP_APART static int get_ctx_params_any(const struct cbc *cbc, OSSL_PARAM para
 static int cbc_get_ctx_params(void *ctx, OSSL_PARAM params[])
 {
     const struct cbc *cbc = ctx;
-    size_t len;
 
-    if (aesop_param_alone(params, OSSL_CIPHER_PARAM_IVLEN, OSSL_PARAM_UNSIGNED_INTEGER, sizeof len))
-        len = sizeof cbc->iv;
-    else if (aesop_param_alone(params, OSSL_CIPHER_PARAM_KEYLEN, OSSL_PARAM_UNSIGNED_INTEGER, sizeof len))
-        len = cbc->key_bytes;
-    else
-        return get_ctx_params_any(cbc, params);
-    memcpy(params->data, &len, sizeof len);
-    params->return_size = sizeof len;
-    return 1;
+    return aesop_param_answer_alone(params, OSSL_CIPHER_PARAM_IVLEN, sizeof cbc->iv) ||
+           aesop_param_answer_alone(params, OSSL_CIPHER_PARAM_KEYLEN, cbc->key_bytes) ||
+           get_ctx_params_any(cbc, params);
 }
 
 static int get_uint(const OSSL_PARAM *p, uint32_t *value)

@@ -550,7 +550,6 @@ static inline int is_whole_tag(const OSSL_PARAM *params)
 static int gcm_get_ctx_params(void *ctx, OSSL_PARAM params[])
 {
     struct gcm *gcm = ctx;
-    size_t len;
 
     if (is_whole_tag(params) && gcm->encrypting && gcm->tag_len == GCM_TAG_BYTES) {
         memcpy(params->data, gcm->tag, GCM_TAG_BYTES);
@@ -558,15 +557,9 @@ static int gcm_get_ctx_params(void *ctx, OSSL_PARAM params[])
         return 1;
     }
     /* 3.0 asks for the one for every message, and for the other with every key. */
-    if (aesop_param_alone(params, OSSL_CIPHER_PARAM_IVLEN, OSSL_PARAM_UNSIGNED_INTEGER, sizeof len))
-        len = gcm->iv_len;
-    else if (aesop_param_alone(params, OSSL_CIPHER_PARAM_KEYLEN, OSSL_PARAM_UNSIGNED_INTEGER, sizeof len))
-        len = gcm->key_bytes;
-    else
-        return get_ctx_params_any(gcm, params);
-    memcpy(params->data, &len, sizeof len);
-    params->return_size = sizeof len;
-    return 1;
+    return aesop_param_answer_alone(params, OSSL_CIPHER_PARAM_IVLEN, gcm->iv_len) ||
+           aesop_param_answer_alone(params, OSSL_CIPHER_PARAM_KEYLEN, gcm->key_bytes) ||
+           get_ctx_params_any(gcm, params);
 }
 
 static int set_tag(struct gcm *gcm, const OSSL_PARAM *p)

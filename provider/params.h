@@ -64,6 +64,17 @@ static inline __attribute__((always_inline)) int aesop_param_alone(const OSSL_PA
     return 1;
 }
 
+/* Answers where the list asks for this number alone. */
+static inline __attribute__((always_inline)) int aesop_param_answer_alone(OSSL_PARAM *params, const char *name,
+                                                                          size_t value)
+{
+    if (!aesop_param_alone(params, name, OSSL_PARAM_UNSIGNED_INTEGER, sizeof value))
+        return 0;
+    memcpy(params->data, &value, sizeof value);
+    params->return_size = sizeof value;
+    return 1;
+}
+
 /* Recognises a key by a few of its characters and one comparison; this runs for every message. */
 enum aesop_param aesop_param_find(const char *key);
 
