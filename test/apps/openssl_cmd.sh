@@ -67,6 +67,7 @@ enc_read_pipe() { cat made | $1 openssl enc -d -"$CIPHER" "${OPTIONS[@]}" | cat 
 
 for size in 0 1 15 16 17 31 4095 8192 65537 3000017; do random_file "plain.$size" $size; done
 cp plain.65537 plain
+printf '%04095d' 0 >fixed
 for CIPHER in aes-128-cbc aes-192-cbc aes-256-cbc; do
     OPTIONS=(-K "$(key_for $CIPHER)" -iv $IV)
     for size in 0 1 15 16 17 31 4095 8192 65537 3000017; do
@@ -86,8 +87,8 @@ for CIPHER in aes-128-cbc aes-192-cbc aes-256-cbc; do
     same_refusal "enc -$CIPHER -nopad with 17 bytes" openssl enc -$CIPHER "${OPTIONS[@]}" -in plain.17 -out made
     same_refusal "enc -d -$CIPHER -nopad with 17 bytes" openssl enc -d -$CIPHER "${OPTIONS[@]}" -in plain.17 -out made
 
-    # Salt and password are fixed, so that the wrong key meets the same padding every time.
-    theirs openssl enc -$CIPHER -pbkdf2 -S 0011223344556677 -pass pass:correct -in plain.4095 -out made 2>/dev/null
+    # Text, salt and password are fixed, so that the wrong key meets the same padding every time: one in 256 is right.
+    theirs openssl enc -$CIPHER -pbkdf2 -S 0011223344556677 -pass pass:correct -in fixed -out made 2>/dev/null
     same_refusal "enc -$CIPHER with the wrong password" \
         openssl enc -d -$CIPHER -pbkdf2 -S 0011223344556677 -pass pass:wrong -in made -out back
     head -c 100 made >cut
