@@ -19,31 +19,15 @@ aesop() { OPENSSL_CONF=$conf openssl "$@"; }
 echo
 echo "== Providers, as $(openssl version | cut -d' ' -f1,2) sees them with $conf"
 aesop list -providers -verbose
-if ! aesop list -cipher-algorithms | grep -q '@ aesop'; then
-    echo "This CPU has no instructions that aesop could use: it offers nothing, and both columns below are stock."
+if ! aesop list -cipher-algorithms | grep '@ aesop' >/dev/null; then
+    echo "This CPU has no instructions that aesop could use: it offers nothing, and default serves as before."
+    exit
 fi
 
-# bytes_per_second COMMAND OPTION...: the last field of "+F:25:AES-128-GCM:1535477760.00"
-bytes_per_second() {
-    "$1" speed -mr -elapsed -seconds 1 "${@:2}" 2>/dev/null | sed -n 's/^+F:.*://p'
-}
-
 echo
-echo "== openssl speed -evp CIPHER -bytes N, MB/s, one second each"
-printf '%-12s %-8s %8s %10s %10s %7s\n' cipher "" bytes stock aesop ratio
-for cipher in aes-128-gcm aes-256-gcm aes-128-cbc aes-256-cbc; do
-    for direction in encrypt decrypt; do
-        for bytes in 64 256 1024 8192 16384 1048576; do
-            options=(-evp "$cipher" -bytes "$bytes")
-            [[ $direction == encrypt ]] || options+=(-decrypt)
-            # One right after the other, so that a busy machine is as busy for both
-            before=$(bytes_per_second stock "${options[@]}")
-            after=$(bytes_per_second aesop "${options[@]}")
-            LC_ALL=C awk -v c="$cipher" -v d="$direction" -v n="$bytes" -v b="$before" -v a="$after" 'BEGIN {
-                printf "%-12s %-8s %8d %10.0f %10.0f %7.2f\n", c, d, n, b / 1e6, a / 1e6, a / b }'
-        done
-    done
-done
+echo "== openssl speed -evp CIPHER -bytes N, one second each"
+"$root/bench/speed.sh" aes-{128,256}-{gcm,cbc}:{,-decrypt} |
+    awk -F, '{ printf "%-12s %-8s %8s %12s %12s %7s\n", $1, $2, $3, $4, $5, $6; fflush() }'
 
 echo
 echo "== A file through openssl enc, both ways"

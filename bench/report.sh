@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs all benchmarks and writes docs/benchmarks.md with its charts; the figures stay as CSV in build/bench-results.
+# Runs all benchmarks and writes docs/benchmarks.md with its charts and the README's table; the figures stay as CSV in
+# build/bench-results.
 # Usage: report.sh [SECONDS-PER-ROW]   (0.15: about seven minutes), or
 #        report.sh --write               from the figures that are there
 set -euo pipefail
@@ -179,6 +180,10 @@ measured_of_resolver() (
 )
 
 releases=$(cd "$results" && for file in cipher-[0-9]*.csv; do basename "${file#cipher-}" .csv; done | tr '\n' ' ')
+# One table of all releases
+awk 'FNR == 1 { release = FILENAME; gsub(/.*cipher-|[.]csv$/, "", release) }
+    NR == 1 || FNR > 1 { print (NR == 1 ? "OpenSSL" : release) "," $0 }' "$results"/cipher-[0-9]*.csv |
+    grep -v -e AES-192 -e AES-256 >"$results/releases.csv"
 for chart in "AES-128-GCM encrypt gcm" "AES-128-CBC decrypt cbc"; do
     read -r cipher direction name <<<"$chart"
     gnuplot -e "results='$results'; docs='$docs'; here='$here'; releases='${releases% }'" \
@@ -273,12 +278,7 @@ $(pivot rekey cipher bytes ratio)
 
 The same module under each, times as fast as that release's default:
 
-$(for other in $releases; do
-        echo "OpenSSL $other:"
-        echo
-        pivot "cipher-$other" cipher,direction bytes ratio | grep -v -e AES-192 -e AES-256
-        echo
-    done)
+$(pivot releases OpenSSL,cipher,direction bytes ratio)
 
 ![AES-128-GCM, ratio](gcm-ratio.svg)
 ![AES-128-CBC decryption, ratio](cbc-ratio.svg)
@@ -419,4 +419,11 @@ TEXT
     fi
 } >"$report.new"
 mv "$report.new" "$report"
+
+# The README's table: a part of that of all releases
+if [[ $docs == "$root/docs" ]]; then
+    awk -F, 'NR == 1 || $1 != "3.6" && $5 ~ /^(64|256|1024|16384|1048576)$/' "$results/releases.csv" >"$results/readme.csv"
+    { echo; pivot readme OpenSSL,cipher,direction bytes ratio; echo; } >"$results/readme.md"
+    sed -i -e '/^<!-- bench.report.sh/,/^<!-- end/{ //!d }' -e "/^<!-- bench.report.sh/r $results/readme.md" "$root/README.md"
+fi
 echo "$report ($SECONDS s)"
