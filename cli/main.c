@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options: one table, from which parsing and help are made. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -197,10 +199,24 @@ static int run(const struct command *command, int argc, char **argv)
     return command->run(&options);
 }
 
+/*
+ * A file that is opened where a standard stream is closed would take its number, and what is meant for it: warnings
+ * amid a sealed file. Opened the wrong way round, they go on failing as closed ones do.
+ */
+static int occupy_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return 0;
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     int status;
 
+    if (!occupy_standard_streams())
+        return CLI_SYSTEM;
     if (argc < 2)
         return cli_fail(CLI_USAGE, "no command; \"aesop --help\" lists them");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {

@@ -321,6 +321,10 @@ holds_text() { aesop open -k key "$1" | cmp - text; }
 check "-f follows a link" eval 'aesop seal -k key -fo there/link text && [ -L there/link ] && holds_text there/out'
 only "and nothing else is there" link out
 rm there/*
+check "messages do not go to a file that took a closed stream's place" eval \
+    'aesop seal -vk key -fo there/out text <&- >&- 2>&- && holds_text there/out'
+says "... and closed streams fail" 3 "standard output: .*Bad file descriptor" eval 'aesop seal -k key text >&-'
+rm there/*
 cp text there/self
 check "a file may replace itself" eval 'aesop seal -k key -fo there/self there/self && holds_text there/self'
 rm there/*
