@@ -322,7 +322,7 @@ check "-f follows a link" eval 'aesop seal -k key -fo there/link text && [ -L th
 only "and nothing else is there" link out
 rm there/*
 check "messages do not go to a file that took a closed stream's place" eval \
-    'aesop seal -vk key -fo there/out text <&- >&- 2>&- && holds_text there/out'
+    'aesop seal -vk key -fo there/out text >&- 2>&- && holds_text there/out'
 says "... and closed streams fail" 3 "standard output: .*Bad file descriptor" eval 'aesop seal -k key text >&-'
 rm there/*
 cp text there/self
