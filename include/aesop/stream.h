@@ -200,11 +200,15 @@ extern "C" {
 #define AESOP_STREAM_R_NEXT_BIO 110
 /* EVP or the system's random source failed. */
 #define AESOP_STREAM_R_CIPHER_FAILED 111
-/* Set-up and re-keying: */
+/* A call before AESOP_BIO_set_aead, or a second set-up. */
 #define AESOP_STREAM_R_NOT_SET_UP 112
+/* A parameter with no such name, of another type or out of range. */
 #define AESOP_STREAM_R_BAD_PARAMETER 113
+/* No AEAD cipher that takes its text piece by piece, or none for this format, iv or tag. */
 #define AESOP_STREAM_R_BAD_CIPHER 114
+/* No key, or one of a wrong length. */
 #define AESOP_STREAM_R_BAD_KEY 115
+/* Set-up found no memory; later calls need none. */
 #define AESOP_STREAM_R_NO_MEMORY 116
 
 /* The filter. Valid for the life of the process; NULL only where libcrypto has no memory. */
