@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs into a prefix, and where namespaces allow it lays the installation of prefix /usr over libcrypto's own
-# modules folder; each time the openssl command has to find aesop by its name alone.
+# modules folder; each time the openssl command has to find aesop by its name alone. What else is installed: files that
+# need and show what they should, and a library that programs in C and C++ find.
 # Usage: check-install.sh BUILD-FOLDER
 set -euo pipefail
 
@@ -33,7 +34,8 @@ export OPENSSL_CONF=$work/openssl.cnf
 
 cmake --install "$build" --prefix "$work/prefix" >/dev/null
 installed=$(dirname "$(find "$work/prefix" -name aesop.so)")
-for file in bin/aesop libaesop.so include/aesop/stream.h share/man/man1/aesop.1 share/doc/aesop/openssl.cnf.example; do
+for file in bin/aesop libaesop.so include/aesop/stream.h share/man/man1/aesop.1 share/man/man3/AESOP_BIO_rekey.3 \
+    share/doc/aesop/openssl.cnf.example; do
     [[ -n $(find "$work/prefix" -path "*/$file") ]] || { echo "not installed: $file"; exit 1; }
 done
 OPENSSL_MODULES=$installed bash -c "$finds_aesop"
@@ -42,6 +44,43 @@ cmake -S "$root" -B "$work/build" -DCMAKE_INSTALL_PREFIX=/usr -DAESOP_BUILD_TEST
 cmake --build "$work/build" -j "$(nproc)" >/dev/null
 DESTDIR=$work/destdir cmake --install "$work/build" >/dev/null
 [[ -f $work/destdir$modules/aesop.so ]]
+
+libraries=$(dirname "$(find "$work/destdir" -name libaesop.so)")
+"$root/scripts/check-module.sh" "$libraries/libaesop.so" '@(lib@(c|crypto|ssl).so.*|ld-linux*)' 'AESOP_*'
+"$root/scripts/check-module.sh" "$libraries/libaesop-fetch.so" '@(libc.so.6|ld-linux*)' '@(CONF|EVP|OPENSSL|OSSL)_*'
+"$root/scripts/check-module.sh" "$work/destdir/usr/bin/aesop" '@(lib@(c|crypto).so.*|ld-linux*)' '*'
+diff <(nm -D --defined-only --format=posix "$libraries/libaesop.so" | cut -d' ' -f1 | LC_ALL=C sort) \
+    <(grep -oh 'AESOP_[A-Za-z0-9_]*(' "$root"/include/aesop/*.h | tr -d '(' | LC_ALL=C sort -u) ||
+    { echo "libaesop.so shows other functions than its headers"; exit 1; }
+
+cat >"$work/program.c" <<'PROGRAM'
+#include <aesop/resolver.h>
+#include <aesop/stream.h>
+
+int main(void)
+{
+    AESOP_RESOLVER *resolver = AESOP_RESOLVER_new(NULL, 0, 0, 0);
+    EVP_CIPHER *cipher = AESOP_RESOLVER_get0_cipher(resolver, "AES-128-GCM", NULL);
+    BIO *b = BIO_new(AESOP_BIO_f_aead());
+    const int done = AESOP_BIO_set_aead(b, cipher, (const unsigned char *)"sixteen or more!", 16, 1, NULL);
+
+    BIO_free(b);
+    AESOP_RESOLVER_free(resolver);
+    return !done;
+}
+PROGRAM
+read -r -a flags < <(PKG_CONFIG_SYSROOT_DIR=$work/destdir PKG_CONFIG_PATH=$libraries/pkgconfig \
+    pkg-config --cflags --libs aesop)
+strict=(-Wall -Wextra -pedantic -Werror -o "$work/program")
+"${CC:-cc}" "${strict[@]}" "$work/program.c" "${flags[@]}"
+OPENSSL_CONF=/dev/null LD_LIBRARY_PATH=$libraries "$work/program"
+# clang needs no C++ library for this
+if command -v clang >/dev/null; then
+    clang -x c++ "${strict[@]}" "$work/program.c" "${flags[@]}"
+else
+    echo "left out: a program in C++: no clang on this machine"
+fi
+
 if ! unshare -rm true 2>/dev/null; then
     echo "left out: libcrypto's modules folder: this machine gives no mount namespace"
 else
