@@ -264,6 +264,16 @@ int support_run(void)
     return options.skipped > 0 ? SUPPORT_EXIT_SKIPPED : 1;
 }
 
+int support_main(int argc, char **argv, CU_SuiteInfo *suites)
+{
+    support_init(argc, argv);
+    if (CU_register_suites(suites) != CUE_SUCCESS) {
+        fprintf(stderr, "%s\n", CU_get_error_msg());
+        return 1;
+    }
+    return support_run();
+}
+
 void support_skip(const char *what, const char *why)
 {
     printf("    left out: %s: %s\n", what, why);

@@ -59,6 +59,8 @@ void support_init(int argc, char **argv);
  */
 int support_run(void);
 #define SUPPORT_EXIT_SKIPPED 77 /* ctest's SKIP_RETURN_CODE */
+/* Both, with a table of suites between them. */
+int support_main(int argc, char **argv, CU_SuiteInfo *suites);
 
 int support_long(void);           /* --long was given */
 const char *support_kernel(void); /* --kernel NAME, or NULL */

@@ -894,8 +894,5 @@ int main(int argc, char **argv)
         CU_SUITE_INFO_NULL,
     };
 
-    support_init(argc, argv);
-    if (CU_register_suites(suites) != CUE_SUCCESS)
-        return 1;
-    return support_run();
+    return support_main(argc, argv, suites);
 }

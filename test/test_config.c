@@ -350,7 +350,5 @@ int main(int argc, char **argv)
                               { "refused", NULL, NULL, NULL, NULL, refused },
                               CU_SUITE_INFO_NULL };
 
-    support_init(argc, argv);
-    CU_register_suites(suites);
-    return support_run();
+    return support_main(argc, argv, suites);
 }

@@ -1498,7 +1498,5 @@ int main(int argc, char **argv)
                               { "parameters", suite_open, suite_close, NULL, NULL, parameters },
                               CU_SUITE_INFO_NULL };
 
-    support_init(argc, argv);
-    CU_register_suites(suites);
-    return support_run();
+    return support_main(argc, argv, suites);
 }

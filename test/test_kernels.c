@@ -1690,7 +1690,5 @@ int main(int argc, char **argv)
                               { "leftovers", suite_open, suite_close, NULL, NULL, leftovers },
                               CU_SUITE_INFO_NULL };
 
-    support_init(argc, argv);
-    CU_register_suites(suites);
-    return support_run();
+    return support_main(argc, argv, suites);
 }

@@ -397,7 +397,5 @@ int main(int argc, char **argv)
                               { "octets", NULL, NULL, NULL, NULL, octets },
                               CU_SUITE_INFO_NULL };
 
-    support_init(argc, argv);
-    CU_register_suites(suites);
-    return support_run();
+    return support_main(argc, argv, suites);
 }

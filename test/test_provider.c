@@ -660,7 +660,5 @@ int main(int argc, char **argv)
                               { "life", NULL, NULL, NULL, NULL, life },
                               CU_SUITE_INFO_NULL };
 
-    support_init(argc, argv);
-    CU_register_suites(suites);
-    return support_run();
+    return support_main(argc, argv, suites);
 }

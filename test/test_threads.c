@@ -402,7 +402,5 @@ int main(int argc, char **argv)
 {
     CU_SuiteInfo suites[] = { { "threads", suite_init, NULL, NULL, NULL, tests }, CU_SUITE_INFO_NULL };
 
-    support_init(argc, argv);
-    CU_register_suites(suites);
-    return support_run();
+    return support_main(argc, argv, suites);
 }

@@ -77,7 +77,8 @@ static int suite_open(void)
     support_random_bytes(&random, key, sizeof key);
     support_random_bytes(&random, iv, sizeof iv);
     support_random_bytes(&random, text, sizeof text);
-    return !side_open(&ours, support_ctx_chosen(), "provider=aesop") || !side_open(&theirs, support_ctx_default(), "provider=default");
+    return !side_open(&ours, support_ctx_chosen(), "provider=aesop") ||
+           !side_open(&theirs, support_ctx_default(), "provider=default");
 }
 
 static int suite_close(void)
@@ -550,8 +551,5 @@ int main(int argc, char **argv)
         CU_SUITE_INFO_NULL,
     };
 
-    support_init(argc, argv);
-    if (CU_register_suites(suites) != CUE_SUCCESS)
-        return 1;
-    return support_run();
+    return support_main(argc, argv, suites);
 }
