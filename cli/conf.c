@@ -32,6 +32,11 @@ static int print_conf(const struct cli_options *o)
 
     if (status == CLI_OK && o->module != NULL && module == NULL)
         status = cli_fail(CLI_SYSTEM, "--module %s: %s", o->module, strerror(errno));
+    /* A Node.js with an OpenSSL of its own looks for modules where that was built. */
+    if (status == CLI_OK && module == NULL && o->node && asprintf(&module, "%s/aesop.so", cli_modules_folder()) < 0) {
+        module = NULL;
+        status = cli_fail(CLI_SYSTEM, "out of memory");
+    }
     if (status == CLI_OK && module != NULL && strpbrk(module, "\\$#'\"") != NULL)
         status = cli_fail(CLI_USAGE, "--module %s: a configuration cannot name such a path", module);
     if (status != CLI_OK)

@@ -225,19 +225,24 @@ static void check_default(const struct config *c, struct cli_findings *f)
 
 /* --- the module --------------------------------------------------------------------------------------------------- */
 
+const char *cli_modules_folder(void)
+{
+    const char *folder = secure_getenv("OPENSSL_MODULES");
+
+    return folder != NULL ? folder : OPENSSL_info(OPENSSL_INFO_MODULES_DIR);
+}
+
 /* As libcrypto finds it. To be freed; or NULL. */
 static char *module_path(const struct config *c)
 {
-    const char *module = get(c, c->aesop, "module"), *folder = secure_getenv("OPENSSL_MODULES");
+    const char *module = get(c, c->aesop, "module");
     char *path;
     int n;
 
-    if (folder == NULL)
-        folder = OPENSSL_info(OPENSSL_INFO_MODULES_DIR);
     if (module != NULL && module[0] == '/')
         n = asprintf(&path, "%s", module);
     else
-        n = asprintf(&path, "%s/%s", folder, module != NULL ? module : "aesop.so");
+        n = asprintf(&path, "%s/%s", cli_modules_folder(), module != NULL ? module : "aesop.so");
     return n < 0 ? NULL : path;
 }
 
@@ -473,7 +478,7 @@ static void check_preference(const struct config *c, struct cli_findings *f)
 
 static void check_node(const struct config *c, struct cli_findings *f)
 {
-    const char *node = get(c, NULL, "nodejs_conf");
+    const char *node = get(c, NULL, "nodejs_conf"), *module = get(c, c->aesop, "module");
 
     if (node == NULL)
         cli_found_note(f, "write \"nodejs_conf = NAME\" beside openssl_conf, with the same section",
@@ -482,6 +487,10 @@ static void check_node(const struct config *c, struct cli_findings *f)
     else if (!has_section(c, node))
         cli_found_fault(f, "let it name the section that openssl_conf names",
                         "%s: nodejs_conf names [%s], which is not there", c->path, node);
+    else if (module == NULL || module[0] != '/')
+        cli_found_note(f, "let \"module\" name aesop.so's whole path",
+                       "[%s]: a Node.js with an OpenSSL of its own looks for modules where that was built, not in %s",
+                       c->aesop, cli_modules_folder());
 }
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */

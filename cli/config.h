@@ -27,6 +27,9 @@ int cli_dies(char how[CLI_HOW_BYTES], void (*try)(const void *arg), const void *
 int cli_config_dies(char how[CLI_HOW_BYTES], const char *path);
 #define CLI_DIES_FIX "install the module that it names anew; until then programs that read this file crash"
 
+/* Where libcrypto looks for modules that are not named by a whole path. */
+const char *cli_modules_folder(void);
+
 /* Looks at the file, at the module it names, and at who serves under it in a library context of its own. */
 void cli_config_check(struct cli_findings *f, const char *path);
 

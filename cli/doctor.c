@@ -47,16 +47,25 @@ static char *system_file(void)
     return asprintf(&path, "%s/openssl.cnf", X509_get_default_cert_area()) < 0 ? NULL : path;
 }
 
+static void print_row(const char *name, const char *here, const char *there)
+{
+    if (there != NULL)
+        printf("%-15s%-15s%s\n", name, here, there);
+    else
+        printf("%-15s%s\n", name, here);
+}
+
 static void print_table(OSSL_LIB_CTX *system)
 {
     char here[CLI_NAME_BYTES], there[CLI_NAME_BYTES];
 
-    printf("\n%-15s%-15s%s\n", "served by", "this program", system != NULL ? "system's file" : "");
+    putchar('\n');
+    print_row("served by", "this program", system != NULL ? "system's file" : NULL);
     for (const char *const *cipher = cli_served_ciphers; *cipher != NULL; cipher++)
-        printf("%-15s%-15s%s\n", *cipher, cli_cipher_server(here, NULL, *cipher, NULL),
-               system != NULL ? cli_cipher_server(there, system, *cipher, NULL) : "");
-    printf("%-15s%-15s%s\n", "SHA2-256", cli_digest_server(here, NULL, "SHA2-256"),
-           system != NULL ? cli_digest_server(there, system, "SHA2-256") : "");
+        print_row(*cipher, cli_cipher_server(here, NULL, *cipher, NULL),
+                  system != NULL ? cli_cipher_server(there, system, *cipher, NULL) : NULL);
+    print_row("SHA2-256", cli_digest_server(here, NULL, "SHA2-256"),
+              system != NULL ? cli_digest_server(there, system, "SHA2-256") : NULL);
 }
 
 /* What the program itself meets, whatever the file says. */
@@ -99,9 +108,7 @@ static int check_here(struct cli_findings *f, const struct cli_options *o)
     }
     if (!o->quiet) {
         printf("libcrypto      %s\n", OpenSSL_version(OPENSSL_VERSION));
-        printf("modules        %s%s\n",
-               secure_getenv("OPENSSL_MODULES") != NULL ? secure_getenv("OPENSSL_MODULES")
-                                                        : OPENSSL_info(OPENSSL_INFO_MODULES_DIR),
+        printf("modules        %s%s\n", cli_modules_folder(),
                secure_getenv("OPENSSL_MODULES") != NULL ? " (OPENSSL_MODULES)" : "");
         printf("configuration  %s%s\n", file, variable != NULL ? " (OPENSSL_CONF)" : "");
         if (system_ctx != NULL)

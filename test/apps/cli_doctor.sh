@@ -54,6 +54,10 @@ sound "a forced kernel" kernel.cnf "kernel aesni"
 sed /nodejs/d ours.cnf >nonode.cnf
 sound "without a word for Node.js" nonode.cnf "^note .*nodejs_conf.*; fix: "
 equal "the table has default beside aesop: the system's file" 6 "$(doctor ours.cnf | grep -Ec '^AES-.* aesop +default')"
+sed '/^module/d' ours.cnf >unnamed.cnf
+contains "Node.js, and a module without a path" "^note .*Node.js with an OpenSSL of its own.*, not in $MODULES; fix: " \
+    "$(OPENSSL_MODULES=$MODULES "$AESOP" conf --check unnamed.cnf)"
+equal "no line ends in blanks" 0 "$("$AESOP" doctor | grep -c ' $')"
 equal "-q: nothing where nothing is wrong" "" "$(OPENSSL_CONF=ours.cnf "$AESOP" doctor -q)"
 
 # ------------------------------------------------------------------------------------------------ the file
@@ -182,6 +186,9 @@ sound "what conf prints" made.cnf
 equal "... has nothing to note" 0 "$("$AESOP" conf --check made.cnf | grep -vc ^ok)"
 "$AESOP" conf --module "$MODULES/aesop.so" --kernel aesni >made2.cnf
 sound "... with a kernel" made2.cnf "kernel aesni"
+equal "... for Node.js it names the module's whole path" "module = $MODULES/aesop.so" \
+    "$(OPENSSL_MODULES=$MODULES "$AESOP" conf --node | grep ^module)"
+equal "... and otherwise leaves that to libcrypto" "" "$("$AESOP" conf | grep ^module)"
 equal "... and the openssl command takes it" 6 \
     "$(OPENSSL_CONF=made.cnf openssl list -cipher-algorithms 2>/dev/null | grep -c '@ aesop')"
 refused "conf: a module that is not there" "$AESOP" conf --module nowhere.so
