@@ -70,6 +70,7 @@ round() {
         measure verify "$threads" "$command" verify -qj "$threads" -k key sealed
         rm sealed
     done
+    # shellcheck disable=SC2016
     measure seal-pipe 1 bash -c '"$0" seal -qk key <in | cat >out' "$command"
 }
 

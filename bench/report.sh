@@ -422,8 +422,9 @@ mv "$report.new" "$report"
 
 # The README's table: a part of that of all releases
 if [[ $docs == "$root/docs" ]]; then
-    awk -F, 'NR == 1 || $1 != "3.6" && $5 ~ /^(64|256|1024|16384|1048576)$/' "$results/releases.csv" >"$results/readme.csv"
+    awk -F, 'NR == 1 || $1 != "3.6" && $5 ~ /^(64|256|1024|16384|1048576)$/' "$results/releases.csv" \
+        >"$results/readme.csv"
     { echo; pivot readme OpenSSL,cipher,direction bytes ratio; echo; } >"$results/readme.md"
-    sed -i -e '/^<!-- bench.report.sh/,/^<!-- end/{ //!d }' -e "/^<!-- bench.report.sh/r $results/readme.md" "$root/README.md"
+    sed -i -e '/^<!-- bench.report/,/^<!-- end/{ //!d }' -e "/^<!-- bench.report/r $results/readme.md" README.md
 fi
 echo "$report ($SECONDS s)"

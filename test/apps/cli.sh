@@ -31,7 +31,7 @@ says() {
 # patch FILE OFFSET [HEX]: overwrites bytes, or inverts the lowest bit of one.
 patch() {
     local new=${3:-$(printf %02x $((0x$(od -An -tx1 -j"$2" -N1 "$1" | tr -d ' ') ^ 1)))}
-    # shellcheck disable=SC2059
+    # shellcheck disable=SC2001
     printf "$(sed 's/../\\x&/g' <<<"$new")" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 

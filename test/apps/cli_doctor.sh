@@ -78,7 +78,7 @@ sed 's/^openssl_conf = start/openssl_conf = stop/' ours.cnf >nostart.cnf
 finds "a first section that is not there" nostart.cnf "\[stop\], which is not there"
 sed '/^providers/d' ours.cnf >nolist.cnf
 finds "no list of providers" nolist.cnf "no list of providers"
-contains "an empty OPENSSL_CONF" "^fault .*OPENSSL_CONF is empty.*; fix: " "$(OPENSSL_CONF= "$AESOP" doctor)"
+contains "an empty OPENSSL_CONF" "^fault .*OPENSSL_CONF is empty.*; fix: " "$(OPENSSL_CONF='' "$AESOP" doctor)"
 
 # ------------------------------------------------------------------------------------------------ the sections
 finds "default alone" theirs.cnf "aesop is not listed"
@@ -160,7 +160,7 @@ contains "... and default serves these" "^AES-128-CBC +default" "$(doctor constr
 
 # ------------------------------------------------------------------------------------------------ a running program
 # running SIDE: an openssl command that waits for its input; sets SERVER.
-mkfifo wait && exec 7<>wait
+mkfifo "wait" && exec 7<>"wait"
 running() {
     serve server.log "$1" sh -c 'exec openssl enc -aes-128-cbc -K 00 -iv 00 -out /dev/null <wait'
     wait_for 10 grep -q libcrypto "/proc/$SERVER/maps"

@@ -198,8 +198,7 @@ serve() {
 
 # serve_port LOG SIDE COMMAND...: the same on a free loopback port, put in the place of the word PORT; sets PORT.
 serve_port() {
-    local try
-    for try in 1 2 3 4 5 6 7 8; do
+    for _ in 1 2 3 4 5 6 7 8; do
         # Below the ports that connections take by themselves.
         PORT=$((10000 + (RANDOM * 32768 + RANDOM) % 20000))
         port_open "$PORT" && continue
@@ -225,6 +224,7 @@ certificate() {
 
 # use_openssl [RELEASE]: the system's OpenSSL, or one that scripts/openssl-versions.sh unpacked, is from now on what
 # "openssl" and ask mean; VERSION is its release ("3.0"). Returns 1 where that one is not there.
+# shellcheck disable=SC2034,SC2120 # used, and called, by those that source this
 use_openssl() {
     local place
     if [ $# -eq 0 ]; then
@@ -259,7 +259,6 @@ ALL_CIPHERS="AES-128-GCM AES-192-GCM AES-256-GCM AES-128-CBC AES-192-CBC AES-256
 serves_check() {
     local side=$1 provider=$2 cipher expected=
     for cipher in $ALL_CIPHERS; do expected+="cipher=$cipher $provider"$'\n'; done
-    # shellcheck disable=SC2086
     equal "$side: $provider serves the six ciphers" "$expected" \
         "$($side ask ${ALL_CIPHERS//AES/cipher=AES} 2>&1)"$'\n'
 }

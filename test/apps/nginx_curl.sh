@@ -78,7 +78,6 @@ transfers() {
     local server=$1 client suite
     for client in $SIDES; do
         for suite in "${SUITES[@]}"; do
-            # shellcheck disable=SC2086
             equal "nginx $server, curl $client, $suite" "$BIG" "$(get $client $server $suite big | digest)"
             contains "... over that suite" "SSL connection using ${suite/ / / }" "$(cat "$WORK/curl.log")"
         done
@@ -108,7 +107,6 @@ for side in $SIDES; do
 
     old=$(workers | tr '\n' ' ')
     kill -HUP "$SERVER"
-    # shellcheck disable=SC2086
     check "a reload replaces the workers: $side" wait_for 10 eval "! kill -0 ${old% } && [ \$(workers | wc -l) -eq 2 ]"
     equal "workers with the module after a reload: $side" $expected "$(workers_have 'aesop\.so' maps)"
     equal "a file after a reload: $side" "$BIG" "$(get theirs $side TLSv1.3 TLS_AES_256_GCM_SHA384 big | digest)"

@@ -51,7 +51,6 @@ bad_setting() { OPENSSL_CONF=$WORK/nonsense.cnf "$NODE" "$@"; }
 serves() {
     local cipher expected=
     for cipher in $ALL_CIPHERS; do expected+="$cipher $2 "; done
-    # shellcheck disable=SC2086
     equal "$1: $2 serves the six ciphers" "${expected% } SHA256 default" "$($1 -e '
         const {cipher, digest} = require(process.argv[1]);
         console.log(...process.argv.slice(2).map((name) => name + " " + cipher(name)), "SHA256 " + digest("SHA256"))' \
@@ -73,5 +72,5 @@ for way in without_aesop by_environment by_shared_config by_option; do
     [ $way = without_aesop ] || check "node_program.js prints the same as without aesop: $way" \
         diff -u "$WORK/program.without_aesop" "$WORK/program.$way"
 done
-equal "node_program.js says that it came to its end" done "$(tail -n 1 "$WORK/program.by_environment")"
+equal "node_program.js says that it came to its end" "done" "$(tail -n 1 "$WORK/program.by_environment")"
 finish

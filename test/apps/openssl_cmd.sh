@@ -48,7 +48,9 @@ refused "enc -aes-128-ctr: aesop does not offer it" \
 contains "list -providers shows aesop active" 'aesop.*status: active' \
     "$(ours openssl list -providers 2>&1 | tr '\n' ' ')"
 # names SIDE PROVIDER: the name lists of that provider's algorithms; which spelling comes first is libcrypto's affair.
-names() { $1 openssl list -cipher-algorithms -verbose | sed -n "s/^ *\({ .* }\) @ $2\$/\1/p" | tr A-Z a-z | sort; }
+names() {
+    $1 openssl list -cipher-algorithms -verbose | sed -n "s/^ *\({ .* }\) @ $2\$/\1/p" | tr '[:upper:]' '[:lower:]' | sort
+}
 names ours aesop >names.aesop
 names theirs default >names.default
 equal "aesop lists six ciphers" 6 "$(wc -l <names.aesop)"
@@ -62,8 +64,8 @@ refused "with a bad setting the same command has no aesop" env OPENSSL_CONF=nons
 enc_write() { $1 openssl enc -"$CIPHER" "${OPTIONS[@]}" -in "$2" -out made; }
 enc_read() { $1 openssl enc -d -"$CIPHER" "${OPTIONS[@]}" -in made -out back; }
 # Longer than the pipe's buffer, and than enc's own.
-enc_write_pipe() { cat "$2" | $1 openssl enc -"$CIPHER" "${OPTIONS[@]}" | cat >made; }
-enc_read_pipe() { cat made | $1 openssl enc -d -"$CIPHER" "${OPTIONS[@]}" | cat >back; }
+enc_write_pipe() { $1 openssl enc -"$CIPHER" "${OPTIONS[@]}" < <(cat "$2") | cat >made; }
+enc_read_pipe() { $1 openssl enc -d -"$CIPHER" "${OPTIONS[@]}" < <(cat made) | cat >back; }
 
 for size in 0 1 15 16 17 31 4095 8192 65537 3000017; do random_file "plain.$size" $size; done
 cp plain.65537 plain
@@ -91,7 +93,7 @@ for CIPHER in aes-128-cbc aes-192-cbc aes-256-cbc; do
     theirs openssl enc -$CIPHER -pbkdf2 -S 0011223344556677 -pass pass:correct -in fixed -out made 2>/dev/null
     same_refusal "enc -$CIPHER with the wrong password" \
         openssl enc -d -$CIPHER -pbkdf2 -S 0011223344556677 -pass pass:wrong -in made -out back
-    head -c 100 made >cut
+    head -c 100 made >"cut"
     same_refusal "enc -d -$CIPHER of a cut file" \
         openssl enc -d -$CIPHER -pbkdf2 -S 0011223344556677 -pass pass:correct -in cut -out back
     : >empty
@@ -128,7 +130,6 @@ flip() {
     byte=$(tail -c 17 "$1" | head -c 1 | od -An -tu1)
     {
         head -c -17 "$1"
-        # shellcheck disable=SC2059
         printf "\\x$(printf %02x $((byte ^ 255)))"
         tail -c 16 "$1"
     } >flipped
@@ -225,15 +226,12 @@ for server in $SIDES; do
     for client in $SIDES; do
         for suite in "${SUITES[@]}"; do
             name="TLS ${suite##* }, $server serves, $client connects"
-            # shellcheck disable=SC2086
             equal "$name: download" "$BIG" "$(printf 'GET /big HTTP/1.0\r\n\r\n' |
                 $client timeout 30 openssl s_client -quiet -unix "down.$server" $suite -CAfile rsa.crt \
                     -verify_return_error 2>client.log | digest)"
-            # shellcheck disable=SC2086
             serve received $server openssl s_server -unix up -unlink -naccept 1 -quiet -num_tickets 0 \
                 -key rsa.key -cert rsa.crt $suite <&9
             wait_for 10 test -S up
-            # shellcheck disable=SC2086
             $client timeout 30 openssl s_client -unix up $suite -CAfile rsa.crt -verify_return_error -nocommands <big \
                 >client.log 2>&1
             wait_for 10 eval "! kill -0 $SERVER" || fail "$name: the server does not end" received.err

@@ -11,6 +11,7 @@ HEADERS=
 if [ $# -gt 0 ]; then
     use_openssl "$1" || missing "OpenSSL $1 is not unpacked"
 fi
+# shellcheck disable=SC2153 # set by use_openssl
 if [ "${VERSION%%.*}" != 3 ]; then
     # Its symbols bear another version, so the library is that of the build for it.
     FETCH=$BUILD/variants/openssl-$VERSION/lib/libaesop-fetch.so
@@ -49,7 +50,6 @@ equal "$VERSION: no libcrypto comes into a program without one" 0 "$(preloaded g
 
 # ---- the probe ----
 
-# shellcheck disable=SC2086
 if "${CC:-cc}" -std=c17 -D_GNU_SOURCE= -Wall -Wextra -O1 $HEADERS -o "$WORK/preload_probe" "$APPS/preload_probe.c" \
     "$LIBCRYPTO" -Wl,--allow-shlib-undefined -lpthread >"$WORK/cc.log" 2>&1; then
     probe() { "$side" ${RUN:+"$RUN"} "$WORK/preload_probe" "$@"; }
@@ -98,8 +98,8 @@ for configuration in default aesop; do
         -inkey "$WORK/key.pem" -recip "$WORK/cert.pem"
     check "$name: cms is right" cmp "$WORK/data" "$WORK/plain"
     for version in tls1_2 tls1_3; do
-        if serve_port "$WORK/server.log" $configuration preloaded openssl s_server -accept PORT -cert "$WORK/cert.pem" \
-            -key "$WORK/key.pem" "-$version" -www; then
+        if serve_port "$WORK/server.log" $configuration env LD_PRELOAD="$FETCH" openssl s_server -accept PORT \
+            -cert "$WORK/cert.pem" -key "$WORK/key.pem" "-$version" -www; then
             check "$name: $version" bash -c "echo | LD_PRELOAD=$FETCH openssl s_client -connect 127.0.0.1:$PORT \
                 -$version -CAfile '$WORK/cert.pem' -verify_return_error"
             stop_server

@@ -32,6 +32,6 @@ for side in theirs ours default_first; do
     done
 done
 for program in ciphers tls; do
-    equal "python_$program.py says that it came to its end" done "$(tail -n 1 "$WORK/$program.ours")"
+    equal "python_$program.py says that it came to its end" "done" "$(tail -n 1 "$WORK/$program.ours")"
 done
 finish

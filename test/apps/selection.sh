@@ -29,7 +29,6 @@ answers() {
 
 # selects CONF PROVIDER: who serves AES, in each way of asking; everything else stays with default.
 selects() {
-    # shellcheck disable=SC2086
     equal "$VERSION $1: AES is served by $2, the rest by default" "$2 $2 $2 $2 default default " \
         "$(answers "$1" cipher=AES-128-GCM cipher=id-aes256-GCM cipher=2.16.840.1.101.3.4.1.2 implicit=aes-192-cbc \
             $OTHERS)"
@@ -49,20 +48,16 @@ who_serves() {
     equal "$VERSION: a query decides over default_properties" "default aesop none none " \
         "$(answers aesop_first_preferred 'cipher=AES-128-GCM?provider=default' 'cipher=AES-128-GCM?provider=aesop' \
             'cipher=AES-128-GCM?provider=aesop,fips=yes' 'cipher=AES-128-CTR?provider=aesop')"
-    # shellcheck disable=SC2086
     equal "$VERSION: not activated, not there" "default default default 0 " \
         "$(answers not_activated cipher=AES-128-GCM $OTHERS available=aesop)"
     # Two mistakes that people make: a preference without "?", and default left out.
-    # shellcheck disable=SC2086
     equal "$VERSION: provider=aesop without ? takes away everything else" "aesop aesop none none " \
         "$(answers only_aesop_asked cipher=AES-128-GCM implicit=aes-128-cbc $OTHERS)"
-    # shellcheck disable=SC2086
     equal "$VERSION: aesop alone switches default off" "aesop none none 0 " \
         "$(answers aesop_alone cipher=AES-128-GCM $OTHERS available=default)"
 }
 
 bytes_agree() {
-    # shellcheck disable=SC2086
     equal "$VERSION: aesop and default read each other" "1 1 1 1 1 1 " \
         "$(answers aesop_first_preferred ${ALL_CIPHERS//AES/same=AES})"
 }
@@ -71,7 +66,6 @@ bytes_agree() {
 silence() {
     local file
     for file in no_file bad_value; do
-        # shellcheck disable=SC2086
         equal "$VERSION $file: default serves" "0 default default default " \
             "$(answers $file available=aesop cipher=AES-128-GCM $OTHERS)"
         answers not_activated "config=$WORK/$file.cnf" >"$WORK/answer"

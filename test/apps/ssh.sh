@@ -69,7 +69,6 @@ for server in $SIDES; do
         [ "$server$client" != theirstheirs ] || continue
         case $client in ours) expected=1 ;; *) expected=0 ;; esac
         # A local command is a child of ssh.
-        # shellcheck disable=SC2016
         remote $client aes128-gcm@openssh.com -o PermitLocalCommand=yes \
             -o LocalCommand="grep -c -m 1 'aesop\.so' /proc/\$PPID/maps >$WORK/mapped" true
         equal "sshd $server, ssh $client: ssh with the module" $expected "$(cat mapped)"
