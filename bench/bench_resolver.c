@@ -254,19 +254,6 @@ static double run_round(const struct question *question, unsigned threads, doubl
     return ns;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double values[], size_t count)
-{
-    qsort(values, count, sizeof values[0], compare_doubles);
-    return values[count / 2];
-}
-
 static void print_threads(const struct bench_list *threads, size_t rounds, double seconds)
 {
     static double ns[QUESTIONS][4][ROUNDS_MAX];
@@ -280,7 +267,7 @@ static void print_threads(const struct bench_list *threads, size_t rounds, doubl
         double one = 0;
 
         for (size_t t = 0; t < threads->count; t++) {
-            const double middle = median(ns[q][t], rounds);
+            const double middle = bench_median(ns[q][t], rounds);
 
             if (t == 0)
                 one = middle;
