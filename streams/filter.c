@@ -122,6 +122,14 @@ int64_t aesop_source_tell(BIO *next)
     return seekable(next) ? BIO_ctrl(next, BIO_C_FILE_TELL, 0, NULL) : -1;
 }
 
+/* Sockets and pairs of BIOs say 0 to what they do not know: where they stand, and to a seek, even to no place at all. */
+static int64_t find_origin(BIO *next)
+{
+    const int64_t at = aesop_source_tell(next);
+
+    return at == 0 && BIO_method_type(next) != BIO_TYPE_MEM && BIO_ctrl(next, BIO_C_FILE_SEEK, -1, NULL) >= 0 ? -1 : at;
+}
+
 int aesop_source_seek(struct aesop_filter *f, BIO *next, int64_t offset)
 {
     if (f->origin < 0 || offset > LONG_MAX || BIO_ctrl(next, BIO_C_FILE_SEEK, (long)offset, NULL) < 0 ||
@@ -148,7 +156,7 @@ int aesop_filter_enter(struct aesop_filter *f, BIO *next, enum aesop_filter_side
     if (!aesop_stream_start(s))
         return aesop_stream_raise(s);
     f->side = side;
-    f->origin = side == SIDE_READ ? aesop_source_tell(next) : -1;
+    f->origin = side == SIDE_READ ? find_origin(next) : -1;
     f->memory_end = -1;
     if (s->config.encrypt) {
         /* In front of the cache line where the ciphertext will start. */

@@ -204,7 +204,7 @@ static long mem_ctrl(BIO *b, int command, long number, void *pointer)
     case BIO_C_FILE_TELL:
         return m->seekable ? (long)m->pos : -1;
     case BIO_C_FILE_SEEK:
-        if (!m->seekable)
+        if (!m->seekable || number < 0)
             return -1;
         /* Like a file: one may stand behind its end. */
         m->pos = (size_t)number;

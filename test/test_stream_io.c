@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -733,6 +734,55 @@ static void test_seek_refused(void)
     ERR_clear_error();
 }
 
+/* A source that gives the stream of a case and ends: one end of libcrypto's pair of BIOs, or a socket. */
+static BIO *channel(int socket, BIO **other, const struct stream_case *c)
+{
+    const int len = (int)make_stream(c, 300);
+    BIO *source = NULL;
+
+    if (socket) {
+        int ends[2];
+
+        CU_ASSERT_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+        *other = BIO_new_socket(ends[0], BIO_CLOSE);
+        source = BIO_new_socket(ends[1], BIO_CLOSE);
+    } else {
+        CU_ASSERT_FATAL(BIO_new_bio_pair(other, STREAM_MAX, &source, STREAM_MAX));
+    }
+    CU_ASSERT(BIO_write(*other, stream, len) == len);
+    if (socket)
+        shutdown((int)BIO_get_fd(*other, NULL), SHUT_WR);
+    else
+        (void)BIO_shutdown_wr(*other);
+    return source;
+}
+
+/* Sources without a place answer "0" when they are asked for it, and to any seek. */
+static void test_seek_without_place(void)
+{
+    for (int socket = 0; socket < 2; socket++) {
+        const char *what = socket ? "socket" : "pair";
+        const struct stream_case *c = &stream_cases[0];
+        BIO *other, *b = BIO_push(stream_filter(c, 0), channel(socket, &other, c));
+        size_t len;
+        int reason;
+
+        CHECK(BIO_seek(b, 0) < 0 && BIO_seek(b, 100) < 0, "%s: seek", what);
+        CHECK(read_rest(b, out, sizeof out) == 300 && memcmp(out, text, 300) == 0, "%s: reads on", what);
+        BIO_free_all(b);
+        BIO_free(other);
+
+        c = &with_fixed_iv[3];
+        b = BIO_push(stream_filter(c, 0), channel(socket, &other, c));
+        len = read_rest(b, out, 100); /* with room for all of it none would have to be held */
+        reason = stream_error();
+        CHECK(len == 0 && reason == AESOP_STREAM_R_HOLD_LIMIT, "%s: a message to be read twice: %zu bytes, reason %d",
+              what, len, reason);
+        BIO_free_all(b);
+        BIO_free(other);
+    }
+}
+
 /* ---- set-up ---- */
 
 static void check_set_up(const char *cipher, size_t key_len, const OSSL_PARAM *params, int reason, const char *what)
@@ -852,6 +902,7 @@ static const struct stream_test tests[] = {
     { "seeking in a stream that was cut", test_seek_in_cut_stream },
     { "seeking in a source that blocks", test_seek_blocked },
     { "seeking refused", test_seek_refused },
+    { "seeking in sources without a place", test_seek_without_place },
     { "parameters", test_parameters },
     { "a static cipher", test_static_cipher },
     { NULL, NULL },
