@@ -314,7 +314,7 @@ static uint64_t rotate_left(uint64_t x, unsigned n)
     return (x << n) | (x >> (64 - n));
 }
 
-uint64_t support_random_next(struct support_random *r)
+static uint64_t random_next(struct support_random *r)
 {
     uint64_t *s = r->s;
     uint64_t result = rotate_left(s[1] * 5, 7) * 9;
@@ -332,7 +332,7 @@ uint64_t support_random_next(struct support_random *r)
 /* The bias of the remainder does not matter to a test. */
 uint64_t support_random_below(struct support_random *r, uint64_t limit)
 {
-    return support_random_next(r) % limit;
+    return random_next(r) % limit;
 }
 
 void support_random_bytes(struct support_random *r, void *out, size_t len)
@@ -340,7 +340,7 @@ void support_random_bytes(struct support_random *r, void *out, size_t len)
     unsigned char *p = out;
 
     while (len > 0) {
-        uint64_t word = support_random_next(r);
+        uint64_t word = random_next(r);
         size_t n = len < sizeof word ? len : sizeof word;
 
         memcpy(p, &word, n);

@@ -71,7 +71,6 @@ struct support_random {
     uint64_t s[4];
 };
 void support_random_seed(struct support_random *r, uint64_t seed);
-uint64_t support_random_next(struct support_random *r);
 uint64_t support_random_below(struct support_random *r, uint64_t limit);
 void support_random_bytes(struct support_random *r, void *out, size_t len);
 
