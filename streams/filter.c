@@ -122,12 +122,18 @@ int64_t aesop_source_tell(BIO *next)
     return seekable(next) ? BIO_ctrl(next, BIO_C_FILE_TELL, 0, NULL) : -1;
 }
 
-/* Sockets and pairs of BIOs say 0 to what they do not know: where they stand, and to a seek, even to no place at all. */
+/*
+ * Sockets and pairs of BIOs say 0 to what they do not know: when asked for their place, and to a seek, even to no place
+ * at all. Files are not asked that: the few that have such a place would go there.
+ */
 static int64_t find_origin(BIO *next)
 {
     const int64_t at = aesop_source_tell(next);
+    const int type = BIO_method_type(next);
 
-    return at == 0 && BIO_method_type(next) != BIO_TYPE_MEM && BIO_ctrl(next, BIO_C_FILE_SEEK, -1, NULL) >= 0 ? -1 : at;
+    if (at != 0 || type == BIO_TYPE_MEM || type == BIO_TYPE_FILE || type == BIO_TYPE_FD)
+        return at;
+    return BIO_ctrl(next, BIO_C_FILE_SEEK, -1, NULL) < 0 ? 0 : -1;
 }
 
 int aesop_source_seek(struct aesop_filter *f, BIO *next, int64_t offset)
