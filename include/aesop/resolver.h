@@ -116,6 +116,7 @@ typedef struct aesop_resolver_stats_st {
     uint64_t evictions;   /* of answers and decisions that were still true */
 } AESOP_RESOLVER_STATS;
 
+/* What other threads do meanwhile may be in some of the numbers and not in others. */
 AESOP_EXPORT void AESOP_RESOLVER_get_stats(AESOP_RESOLVER *resolver, AESOP_RESOLVER_STATS *stats);
 
 /* ---- is it permitted ----
@@ -158,6 +159,8 @@ AESOP_EXPORT const char *AESOP_RESOLVER_forbidden_by(AESOP_RESOLVER *resolver, u
  *   SSL_CTX_set0_security_ex_data(ctx, resolver);
  * They then rule protocol versions, suites, groups, signature algorithms and the keys and signatures of certificates.
  * What OpenSSL's own security level forbids stays forbidden. The resolver has to outlive ctx and its connections.
+ *
+ * Returns 1: permitted, or 0: forbidden, and raises no error; OpenSSL says then what could not be agreed upon.
  */
 AESOP_EXPORT int AESOP_RESOLVER_security_callback(const SSL *ssl, const SSL_CTX *ctx, int operation, int bits, int nid,
                                                   void *other, void *resolver);
