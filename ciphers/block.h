@@ -88,6 +88,21 @@ VEC_INLINE __m128i block_load_word(const uint8_t *p)
     return _mm_cvtsi32_si128(word);
 }
 
+/* The low 32 bits of a counter block, which are big-endian. */
+VEC_INLINE uint32_t block_number(const uint8_t counter[16])
+{
+    uint32_t word;
+
+    memcpy(&word, counter + 12, sizeof word);
+    return __builtin_bswap32(word);
+}
+
+VEC_INLINE void block_set_number(uint8_t counter[16], uint32_t number)
+{
+    number = __builtin_bswap32(number);
+    memcpy(counter + 12, &number, sizeof number);
+}
+
 /* 12 bytes in words as they are most often written: a load across two fresh stores would wait for both to leave. */
 VEC_INLINE __m128i block_load_iv(const uint8_t *p)
 {

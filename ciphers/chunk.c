@@ -105,28 +105,27 @@ void aesop_cbc_decrypt(const struct aesop_dispatch *d, const struct aesop_aes_ke
 }
 
 /*
- * Powers of H for a run of len bytes: as many as it repays. More than a batch of them save reductions, which a key that
- * sees its second long run, or one very long run, earns back. Twice a batch pays for a single run from 6 KB on: 8192
- * bytes under a new key 608 to 578 ns, 12000 bytes 858 to 785 (vaes512).
+ * Powers of H for a run of len bytes: as many as it repays, as they save reductions. That is about the square root of
+ * its blocks, of which a batch is the least; and each run with a key that has served before may double what it found.
  */
 static void need_powers(const struct aesop_kernels *kernels, struct aesop_gcm_key *key, size_t len)
 {
     const size_t blocks = (len + 15) / 16;
+    size_t wanted = key->powers < kernels->batch_blocks ? kernels->batch_blocks : (size_t)2 * key->powers;
 
     if (blocks <= key->powers)
         return;
-    const int many = key->powers >= kernels->batch_blocks || blocks >= 16 * AESOP_GCM_MAX_POWERS;
-    const size_t few = blocks >= 24 * kernels->batch_blocks ? 2 * kernels->batch_blocks : kernels->batch_blocks;
-    const size_t wanted = min_size(blocks, many ? AESOP_GCM_MAX_POWERS : few);
-
+    while (wanted < kernels->max_powers && wanted * wanted * 5 / 4 <= blocks)
+        wanted *= 2;
+    wanted = min_size(min_size(wanted, blocks), kernels->max_powers);
     if (wanted > key->powers)
         kernels->gcm_powers(key, (uint32_t)wanted);
 }
 
 /* Whether more powers would be of use to a run of len bytes. */
-static inline int lacks_powers(const struct aesop_gcm_key *key, size_t len)
+static inline int lacks_powers(const struct aesop_kernels *kernels, const struct aesop_gcm_key *key, size_t len)
 {
-    return min_size((len + 15) / 16, AESOP_GCM_MAX_POWERS) > key->powers;
+    return min_size((len + 15) / 16, kernels->max_powers) > key->powers;
 }
 
 void aesop_gcm_set_key(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *key, size_t key_bytes)
@@ -205,7 +204,7 @@ int aesop_gcm_aad(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const u
 {
     const struct aesop_kernels *kernels = gcm_kernels_for(d, len);
 
-    if (gcm->aad_bytes != 0 || len - 1 >= AESOP_GCM_MAX_AAD_BYTES || lacks_powers(&gcm->key, len))
+    if (gcm->aad_bytes != 0 || len - 1 >= AESOP_GCM_MAX_AAD_BYTES || lacks_powers(kernels, &gcm->key, len))
         return aad_any(d, gcm, aad, len);
     gcm->aad_bytes = len;
     kernels->gcm_hash(&gcm->key, &gcm->state, aad, len);
@@ -289,7 +288,7 @@ static inline int gcm_crypt(const struct aesop_dispatch *d, struct aesop_gcm *gc
     const struct aesop_kernels *kernels = gcm_kernels_for(d, len);
 
     if (gcm->text_bytes != 0 || len - 1 >= AESOP_GCM_MAX_TEXT_BYTES || len > d->chunk || len >= d->nt_bytes ||
-        lacks_powers(&gcm->key, len) || !in_place_or_apart(out, in, len))
+        lacks_powers(kernels, &gcm->key, len) || !in_place_or_apart(out, in, len))
         return gcm_crypt_any(d, gcm, out, in, len, enc);
     gcm->text_bytes = len;
     (enc ? kernels->gcm_enc : kernels->gcm_dec)(&gcm->key, &gcm->state, out, in, len);

@@ -13,23 +13,58 @@
 #define GCM_BATCH_BYTES (GCM_BATCH * VEC_BYTES)
 #define GCM_BATCH_BLOCKS (GCM_BATCH * VEC_BLOCKS)
 
-/* Products by Karatsuba: of the low halves, of the high halves, and of the sums of the halves. */
+#define GCM_MAX_POWERS (VEC_KARATSUBA ? AESOP_GCM_MAX_FOLDS : AESOP_GCM_MAX_POWERS)
+
+/* Of the low halves, of the high halves, and what lies between them. */
 struct ghash_sum {
     vec low, middle, high;
 };
 
-/* From a power in the table h of a key to the same in h_fold. */
-#define FOLD_OFFSET (offsetof(struct aesop_gcm_key, h_fold) - offsetof(struct aesop_gcm_key, h))
+/* By Karatsuba `middle` is that of the sums of the halves, less low and high in a sum, and there is no `cross`. */
+struct ghash_product {
+    vec low, middle, cross, high;
+};
 
-VEC_INLINE struct ghash_sum ghash_mul(vec data, const uint8_t *power)
+/* From a power in the table h of a key to the same in h_fold. */
+#define FOLD_OFFSET \
+    (offsetof(struct aesop_gcm_key, h_fold[AESOP_GCM_MAX_FOLDS]) - \
+     offsetof(struct aesop_gcm_key, h[AESOP_GCM_MAX_POWERS]))
+
+VEC_INLINE struct ghash_product ghash_mul(vec data, const uint8_t *power)
 {
     const vec h = vec_load(power);
 
-    return (struct ghash_sum){
+    if (VEC_KARATSUBA)
+        return (struct ghash_product){
+            .low = vec_clmul(data, h, 0x00),
+            .middle = vec_clmul(vec_xor(data, vec_swap_halves(data)), vec_load(power + FOLD_OFFSET), 0x00),
+            .high = vec_clmul(data, h, 0x11),
+        };
+    return (struct ghash_product){
         .low = vec_clmul(data, h, 0x00),
-        .middle = vec_clmul(vec_xor(data, vec_swap_halves(data)), vec_load(power + FOLD_OFFSET), 0x00),
+        .middle = vec_clmul(data, h, 0x01),
+        .cross = vec_clmul(data, h, 0x10),
         .high = vec_clmul(data, h, 0x11),
     };
+}
+
+VEC_INLINE void ghash_sum_add(struct ghash_sum *sum, const struct ghash_product *p)
+{
+    sum->low = vec_xor(sum->low, p->low);
+    sum->middle = VEC_KARATSUBA ? vec_xor(sum->middle, p->middle) : vec_xor3(sum->middle, p->middle, p->cross);
+    sum->high = vec_xor(sum->high, p->high);
+}
+
+VEC_INLINE void ghash_sum_add_two(struct ghash_sum *sum, const struct ghash_product *p, const struct ghash_product *q)
+{
+    sum->low = vec_xor3(sum->low, p->low, q->low);
+    if (VEC_KARATSUBA) {
+        sum->middle = vec_xor3(sum->middle, p->middle, q->middle);
+    } else {
+        sum->middle = vec_xor3(sum->middle, p->middle, p->cross);
+        sum->middle = vec_xor3(sum->middle, q->middle, q->cross);
+    }
+    sum->high = vec_xor3(sum->high, p->high, q->high);
 }
 
 /*
@@ -39,28 +74,41 @@ VEC_INLINE struct ghash_sum ghash_mul(vec data, const uint8_t *power)
 VEC_INLINE vec ghash_reduce(const struct ghash_sum *sum)
 {
     const vec modulus = vec_each_block(_mm_set_epi64x(0, (long long)0xc200000000000000));
-    vec middle = vec_xor3(sum->middle, sum->low, sum->high);
+    vec middle = VEC_KARATSUBA ? vec_xor3(sum->middle, sum->low, sum->high) : sum->middle;
 
     middle = vec_xor3(middle, vec_swap_halves(sum->low), vec_clmul(sum->low, modulus, 0x00));
     return vec_xor3(sum->high, vec_swap_halves(middle), vec_clmul(middle, modulus, 0x00));
 }
 
+/* One product, reduced. */
+VEC_INLINE vec ghash_mul_alone(vec data, const uint8_t *power)
+{
+    const struct ghash_product p = ghash_mul(data, power);
+    const struct ghash_sum sum = { p.low, VEC_KARATSUBA ? p.middle : vec_xor(p.middle, p.cross), p.high };
+
+    return ghash_reduce(&sum);
+}
+
+/* All of the folds that Karatsuba needs, and in any case those of the first vector, for runs of a narrower kernel. */
 VEC_INLINE void gcm_powers_store(struct aesop_gcm_key *key, uint32_t highest, vec powers)
 {
-    vec_store(key->h[AESOP_GCM_MAX_POWERS - highest], powers);
-    vec_store(key->h_fold[AESOP_GCM_MAX_POWERS - highest], vec_xor(powers, vec_swap_halves(powers)));
+    uint8_t *at = key->h[AESOP_GCM_MAX_POWERS - highest];
+
+    vec_store(at, powers);
+    if (VEC_KARATSUBA || highest == VEC_BLOCKS)
+        vec_store(at + FOLD_OFFSET, vec_xor(powers, vec_swap_halves(powers)));
 }
 
 /* Each power of the vector times another one. */
 VEC_INLINE vec gcm_powers_mul(vec powers, __m128i power)
 {
-    const vec factor = vec_each_block(power);
-    const struct ghash_sum sum = {
-        .low = vec_clmul(powers, factor, 0x00),
-        .middle = vec_clmul(vec_xor(powers, vec_swap_halves(powers)), vec_xor(factor, vec_swap_halves(factor)), 0x00),
-        .high = vec_clmul(powers, factor, 0x11),
-    };
+    const vec h = vec_each_block(power);
+    struct ghash_sum sum = { vec_clmul(powers, h, 0x00), vec_zero(), vec_clmul(powers, h, 0x11) };
 
+    if (VEC_KARATSUBA)
+        sum.middle = vec_clmul(vec_xor(powers, vec_swap_halves(powers)), vec_xor(h, vec_swap_halves(h)), 0x00);
+    else
+        sum.middle = vec_xor(vec_clmul(powers, h, 0x01), vec_clmul(powers, h, 0x10));
     return ghash_reduce(&sum);
 }
 
@@ -123,10 +171,10 @@ static VEC_TARGET void KERNEL(gcm_powers)(struct aesop_gcm_key *key, uint32_t co
         gcm_first_round(key);
 }
 
-/* Counter blocks as they go into AES, big-endian; `number` is the low 32 bits of the first of them. */
+/* Counter blocks of a run. */
 struct counters {
-    vec next;
-    uint32_t number;
+    vec next;        /* as they go into AES, if their lowest bytes do not overflow; not kept where there is a table */
+    uint32_t number; /* the low 32 bits of the next one */
     struct aesop_gcm_state *state;
     const uint8_t *rows; /* of the key's table of the first round, or NULL */
 };
@@ -136,10 +184,10 @@ VEC_INLINE vec aes_enc_first_round(const struct aesop_aes_key *key, vec counter)
     return vec_aesenc(vec_xor(counter, vec_round_key(key, 0)), vec_round_key(key, 1));
 }
 
-/* For all counters that differ from the next in the lowest byte alone. In memory, or compilers would copy it there. */
-VEC_INLINE void counters_prepare(struct counters *c, const struct aesop_aes_key *key)
+/* For all counters that differ from this in the lowest byte alone. In memory, or compilers would copy it there. */
+VEC_INLINE void counters_prepare(const struct counters *c, const struct aesop_aes_key *key, __m128i counter)
 {
-    const __m128i zero_at_end = _mm_and_si128(vec_low_block(c->next), _mm_set_epi32(0x00ffffff, -1, -1, -1));
+    const __m128i zero_at_end = _mm_and_si128(counter, _mm_set_epi32(0x00ffffff, -1, -1, -1));
     const __m128i whitened = _mm_xor_si128(zero_at_end, block_round_key(key, 0));
     const __m128i round = _mm_aesenc_si128(whitened, block_round_key(key, 1));
 
@@ -152,30 +200,30 @@ VEC_INLINE void counters_prepare(struct counters *c, const struct aesop_aes_key 
 VEC_INLINE struct counters counters_start(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, size_t blocks,
                                           const int tabled)
 {
-    const __m128i first = block_reverse(block_load(state->counter));
-    const __m128i used = _mm_cvtsi32_si128((int)(uint32_t)blocks);
+    const __m128i counter = block_load(state->counter);
     struct counters c = {
-        .next = vec_reverse(vec_add32(vec_each_block(first), vec_block_indices())),
-        .number = (uint32_t)_mm_cvtsi128_si32(first),
+        .next = vec_add32(vec_each_block(counter), vec_block_indices_high()),
+        .number = block_number(state->counter),
         .state = state,
         .rows = tabled && key->has_first_round && !state->counter_is_secret ? key->first_round[0] : NULL,
     };
 
-    block_store(state->counter, block_reverse(_mm_add_epi32(first, used)));
     if (c.rows != NULL)
-        counters_prepare(&c, &key->aes);
+        counters_prepare(&c, &key->aes, counter);
+    block_set_number(state->counter, c.number + (uint32_t)blocks);
     return c;
 }
 
 /* The next n vectors of counters, after the first round of AES. */
 VEC_INLINE void counters_take(struct counters *c, const struct aesop_aes_key *key, vec s[], const int n)
 {
-    const uint32_t low = c->number & 255;
+    const uint32_t number = c->number, low = number & 255;
 
     c->number += (uint32_t)n * VEC_BLOCKS;
     if (c->state->counter_is_secret || low + (uint32_t)(n + 1) * VEC_BLOCKS > 256) {
+        const __m128i first = _mm_insert_epi32(block_reverse(block_load(c->state->counter)), (int)number, 0);
         const vec step = vec_each_block(_mm_set_epi32(0, 0, 0, VEC_BLOCKS));
-        vec counter = vec_reverse(c->next);
+        vec counter = vec_add32(vec_each_block(first), vec_block_indices());
 
         UNROLL
         for (int i = 0; i < n; i++) {
@@ -184,7 +232,7 @@ VEC_INLINE void counters_take(struct counters *c, const struct aesop_aes_key *ke
         }
         c->next = vec_reverse(counter);
         if (c->rows != NULL)
-            counters_prepare(c, key);
+            counters_prepare(c, key, vec_low_block(c->next));
     } else if (c->rows != NULL) {
         const uint8_t *row = c->rows + low % 64 * AESOP_BLOCK_BYTES + low / 64 * 4;
         const vec first_round = vec_each_block(block_load(c->state->first_round));
@@ -192,7 +240,6 @@ VEC_INLINE void counters_take(struct counters *c, const struct aesop_aes_key *ke
         UNROLL
         for (int i = 0; i < n; i++)
             s[i] = vec_xor_column(first_round, row + i * VEC_BYTES);
-        c->next = vec_add32(c->next, vec_each_block(_mm_set_epi32((n * VEC_BLOCKS) << 24, 0, 0, 0)));
     } else {
         /* The lowest byte does not overflow: big-endian counters can be added to as they are. */
         const vec step = vec_each_block(_mm_set_epi32(VEC_BLOCKS << 24, 0, 0, 0));
@@ -271,11 +318,9 @@ VEC_INLINE __m128i ghash_end_span(const struct ghash *g)
 
 VEC_INLINE void ghash_add(struct ghash *g, vec data)
 {
-    const struct ghash_sum product = ghash_mul(vec_xor(vec_reverse(data), g->x), g->power);
+    const struct ghash_product product = ghash_mul(vec_xor(vec_reverse(data), g->x), g->power);
 
-    g->sum.low = vec_xor(g->sum.low, product.low);
-    g->sum.middle = vec_xor(g->sum.middle, product.middle);
-    g->sum.high = vec_xor(g->sum.high, product.high);
+    ghash_sum_add(&g->sum, &product);
     g->x = vec_zero();
     g->power += VEC_BYTES;
 }
@@ -283,7 +328,7 @@ VEC_INLINE void ghash_add(struct ghash *g, vec data)
 /* VEC_GHASH_STEP vectors of a batch, from its vector i on. */
 VEC_INLINE void ghash_batch_step(struct ghash *g, const vec data[], const int i)
 {
-    struct ghash_sum products[VEC_GHASH_STEP];
+    struct ghash_product products[VEC_GHASH_STEP];
 
     UNROLL
     for (int j = 0; j < VEC_GHASH_STEP; j++) {
@@ -293,15 +338,10 @@ VEC_INLINE void ghash_batch_step(struct ghash *g, const vec data[], const int i)
             reversed = vec_xor(reversed, g->x);
         products[j] = ghash_mul(reversed, g->power + (i + j) * VEC_BYTES);
     }
-    if (VEC_GHASH_STEP == 1) {
-        g->sum.low = vec_xor(g->sum.low, products[0].low);
-        g->sum.middle = vec_xor(g->sum.middle, products[0].middle);
-        g->sum.high = vec_xor(g->sum.high, products[0].high);
-    } else {
-        g->sum.low = vec_xor3(g->sum.low, products[0].low, products[VEC_GHASH_STEP - 1].low);
-        g->sum.middle = vec_xor3(g->sum.middle, products[0].middle, products[VEC_GHASH_STEP - 1].middle);
-        g->sum.high = vec_xor3(g->sum.high, products[0].high, products[VEC_GHASH_STEP - 1].high);
-    }
+    if (VEC_GHASH_STEP == 1)
+        ghash_sum_add(&g->sum, &products[0]);
+    else
+        ghash_sum_add_two(&g->sum, &products[0], &products[VEC_GHASH_STEP - 1]);
     vec_settle(g->sum.low);
     vec_settle(g->sum.middle);
     vec_settle(g->sum.high);
@@ -573,10 +613,8 @@ VEC_INLINE __m128i gcm_hash(const struct aesop_gcm_key *key, __m128i x, const ui
 VEC_INLINE __m128i gcm_hash_lengths(const struct aesop_gcm_key *key, __m128i x, uint64_t aad_bytes, uint64_t text_bytes)
 {
     const __m128i lengths = _mm_set_epi64x((long long)(aad_bytes * 8), (long long)(text_bytes * 8));
-    const struct ghash_sum sum =
-        ghash_mul(vec_first_block(_mm_xor_si128(x, lengths)), key->h[AESOP_GCM_MAX_POWERS - 1]);
 
-    return vec_low_block(ghash_reduce(&sum));
+    return vec_low_block(ghash_mul_alone(vec_first_block(_mm_xor_si128(x, lengths)), key->h[AESOP_GCM_MAX_POWERS - 1]));
 }
 
 static VEC_TARGET void KERNEL(gcm_hash)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state,

@@ -16,8 +16,10 @@
 #define AESOP_MAX_KEY_BYTES 32
 #define AESOP_MAX_ROUND_KEYS 15
 
-/* Powers of H that a key can hold: blocks that share one reduction of GHASH, two batches of the widest kernel. */
-#define AESOP_GCM_MAX_POWERS 64
+/* Powers of H that a key can hold: blocks that share one reduction of GHASH. */
+#define AESOP_GCM_MAX_POWERS 128
+/* The lowest of them have a second form, for kernels that multiply by Karatsuba. */
+#define AESOP_GCM_MAX_FOLDS 64
 /* A vector of powers that starts at H^1 reads this many blocks on; they meet data that is zero. */
 #define AESOP_GCM_POWERS_SLACK 3
 
@@ -33,11 +35,12 @@ struct aesop_aes_key {
 /*
  * A GCM key. Powers of H are built as messages need them: `powers` says how many are there.
  * Table entry [AESOP_GCM_MAX_POWERS - i] holds H^i, so that the powers of a run of n blocks, highest first,
- * are contiguous; `h_fold` holds in both halves the xor of the halves of the same power (Karatsuba).
+ * are contiguous; h_fold[AESOP_GCM_MAX_FOLDS - i] holds in both halves the xor of the halves of H^i (Karatsuba), by
+ * kernels that have no use for it only as far as short runs of others go.
  */
 struct aesop_gcm_key {
     _Alignas(64) uint8_t h[AESOP_GCM_MAX_POWERS + AESOP_GCM_POWERS_SLACK][AESOP_BLOCK_BYTES];
-    _Alignas(64) uint8_t h_fold[AESOP_GCM_MAX_POWERS + AESOP_GCM_POWERS_SLACK][AESOP_BLOCK_BYTES];
+    _Alignas(64) uint8_t h_fold[AESOP_GCM_MAX_FOLDS + AESOP_GCM_POWERS_SLACK][AESOP_BLOCK_BYTES];
     /* What counters that differ in their lowest byte alone need of the first round of AES: see gcm_template.h. */
     _Alignas(64) uint8_t first_round[AESOP_GCM_FIRST_ROUND_ROWS][AESOP_BLOCK_BYTES];
     struct aesop_aes_key aes;
@@ -62,6 +65,7 @@ struct aesop_gcm_state {
 struct aesop_kernels {
     const char *name;
     uint32_t batch_blocks; /* blocks of one step of the GCM loop: the powers of H that a long run needs */
+    uint32_t max_powers;   /* that it makes and uses */
 
     /* key_bytes is 16, 24 or 32. */
     void (*aes_expand_enc)(struct aesop_aes_key *key, const uint8_t *user_key, size_t key_bytes);
@@ -80,7 +84,7 @@ struct aesop_kernels {
 
     /* Expands the key and computes H^1. */
     void (*gcm_expand)(struct aesop_gcm_key *key, const uint8_t *user_key, size_t key_bytes);
-    /* Makes at least `count` (1..AESOP_GCM_MAX_POWERS) powers of H available; above a batch, other tables too. */
+    /* Makes at least `count` (1..max_powers) powers of H available; above a batch, other tables too. */
     void (*gcm_powers)(struct aesop_gcm_key *key, uint32_t count);
 
     /*

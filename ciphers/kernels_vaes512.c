@@ -14,6 +14,7 @@
 const struct aesop_kernels aesop_kernels_vaes512 = {
     .name = "vaes512",
     .batch_blocks = GCM_BATCH_BLOCKS,
+    .max_powers = GCM_MAX_POWERS,
     .aes_expand_enc = aesop_aes_expand_enc_aesni,
     .aes_expand_dec = aesop_aes_expand_dec_aesni,
     .aes_enc_block = aesop_aes_enc_block_aesni,
