@@ -16,9 +16,9 @@ stage() {
     echo "== $name: $((SECONDS - start)) s"
 }
 
-# Everything that any build or program left out: how often, what, why.
+# Everything that any build or program left out: how often, what, why. CUnit writes the first of a test on its line.
 left_out() {
-    find "$root/build" -name LastTest.log -exec grep -h -E '^ *(left out|SKIP): ' {} + | sed 's/^ *//' | sort | uniq -c
+    find "$root/build" -name LastTest.log -exec grep -ohE '(left out|SKIP): .*' {} + | sort | uniq -c
 }
 
 stage "set-up" setup_install "${build_needs[@]}" "${test_needs[@]}"
