@@ -45,23 +45,23 @@ struct gcm {
     const struct aesop_provider *provider;
     uint64_t tls_records; /* encrypted under this key */
     uint32_t iv_len;      /* 1..128 */
+    uint32_t iv_state;    /* enum iv_state. A word, so that no load takes it in with neighbours: see gcm_update */
     uint8_t key_bytes;
-    uint8_t iv_state;      /* enum iv_state */
     uint8_t tag_len;       /* of `tag`; 0: none */
     uint8_t tls_aad_len;   /* 0, or 13: the next update is a TLS record */
     uint8_t tls_pad_bytes; /* what the answer to the associated data of TLS is */
     uint8_t key_set, encrypting;
-    uint8_t iv_random; /* we drew it */
-    uint8_t iv_counts; /* the IV is fixed field and counter, TLS style */
-
-    /* Not initialised before its use. */
+    uint8_t iv_random;                       /* we drew it */
+    uint8_t iv_counts;                       /* the IV is fixed field and counter, TLS style */
     _Alignas(16) uint8_t tag[GCM_TAG_BYTES]; /* to be expected, or computed */
     uint8_t iv[GCM_MAX_IV_BYTES];            /* the 12 bytes of almost every message are in the first cache line too */
+
+    /* Not initialised before its use. */
     uint8_t tls_aad[TLS_AAD_BYTES];
     struct aesop_gcm cipher;
 };
 
-#define GCM_HEAD_BYTES offsetof(struct gcm, tag)
+#define GCM_HEAD_BYTES offsetof(struct gcm, tls_aad)
 
 static OSSL_FUNC_cipher_freectx_fn gcm_freectx;
 static OSSL_FUNC_cipher_dupctx_fn gcm_dupctx;
@@ -369,9 +369,14 @@ AESOP_APART static int check_tag(struct gcm *gcm)
  * Ends the message: makes the tag, or compares it. A tag that is wrong or was never set raises nothing, as in default:
  * programs tell a message that is not authentic from an internal error by an empty error queue.
  */
-static inline int finish_message(struct gcm *gcm)
+static inline int finish_begun(struct gcm *gcm)
 {
-    return need_message(gcm) && (gcm->encrypting ? make_tag(gcm) : check_tag(gcm));
+    return gcm->encrypting ? make_tag(gcm) : check_tag(gcm);
+}
+
+AESOP_APART static int finish_message(struct gcm *gcm)
+{
+    return need_message(gcm) && finish_begun(gcm);
 }
 
 /* One record of TLS 1.2, in place, explicit IV and tag included. */
@@ -440,7 +445,10 @@ AESOP_APART static int update_any(struct gcm *gcm, unsigned char *out, size_t *o
     return 1;
 }
 
-/* The updates of almost every message, one of associated data and one of text: nothing of them can fail. */
+/*
+ * The updates of almost every message, one of associated data and one of text: nothing of them can fail. Each field is
+ * loaded as it was stored: a wider load would wait until the store of the init before has left for the cache.
+ */
 static int gcm_update(void *ctx, unsigned char *out, size_t *out_len, size_t out_size, const unsigned char *in,
                       size_t in_len)
 {
@@ -460,9 +468,13 @@ static int gcm_update(void *ctx, unsigned char *out, size_t *out_len, size_t out
 
 static int gcm_final(void *ctx, unsigned char *out, size_t *out_len, size_t out_size)
 {
+    struct gcm *gcm = ctx;
+
     (void)out, (void)out_size;
     *out_len = 0;
-    return finish_message(ctx);
+    if (gcm->tls_aad_len != 0)
+        return crypt_record(gcm, NULL, out_len, NULL, 0);
+    return gcm->iv_state == IV_IN_USE ? finish_begun(gcm) : finish_message(gcm);
 }
 
 /*

@@ -817,6 +817,12 @@ static const char *const same_as_default[] = {
     "enc+ key+ tlsaad:40+ record:56-",
     "enc+ fixed:-1+ tlsaad:40+ record:56-",
     "enc+ key+ fixed:-1+ tlsaad:40+ record:56+ text:16- iv+ text:16+ final+ tag:16+",
+    /* Without its record */
+    "enc+ key+ fixed:-1+ tlsaad:40+ final? tag:16? iv+ text:16+ final+ tag:16+",
+    "dec+ key+ fixed:4+ tlsaad:56+ settag:16+ final? iv+ text:16+ settag:16+ final!",
+    /* Bytes of an IV that nobody has set */
+    "enc+ iv:1+ ivlen:128+ key+ fixed:-1? getiv:128?",
+    "dec+ key+ fixed:4+ getiv:12? gen:12?",
     /* And records that are none: the plaintext is wiped. */
     "dec+ key+ fixed:4+ tlsaad:56+ record:56! tlsaad:24+ record:24!",
     "dec+ key+ fixed:4+ tlsaad:300+ recordupdate:300?",
