@@ -29,8 +29,8 @@
  *     has the IV `prefix | i (4 bytes, big-endian) | 1 if it is the last, else 0`. Every segment but the last occupies
  *     exactly the segment size, with the header counted as a part of segment 0. Any length, in constant memory;
  *     changes, truncation, and segments moved, dropped, repeated or added are found before a byte of the segment
- *     concerned is released. At most 2^32 segments. Ciphers with another key length, and ChaCha20-Poly1305, get the same
- *     format with their own k; other software may not know those.
+ *     concerned is released. At most 2^32 segments. Ciphers with another key length, and ChaCha20-Poly1305, get the
+ *     same format with their own k; other software may not know those.
  *
  *   Message: one AEAD message, `iv | ciphertext | tag`, or `ciphertext | tag` where the iv is a parameter. Nothing is
  *     released before the tag at the end is verified. Decrypted text waits in memory that is reserved at set-up and
