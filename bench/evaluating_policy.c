@@ -5,8 +5,6 @@
 
 #include "bench/evaluating_policy.h"
 
-#include <stdlib.h>
-
 int AESOP_RESOLVER_permits(AESOP_RESOLVER *r, unsigned usage, const char *algorithm, unsigned key_bits,
                            unsigned tag_bits, time_t when)
 {
@@ -18,8 +16,5 @@ int AESOP_RESOLVER_permits(AESOP_RESOLVER *r, unsigned usage, const char *algori
 
 void evaluating_prepare(AESOP_RESOLVER *r)
 {
-    struct aesop_policy *policy = atomic_load(&r->policy);
-
-    free(policy->codes);
-    policy->codes = NULL;
+    atomic_load(&r->policy)->remembers = 0;
 }

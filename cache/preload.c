@@ -361,10 +361,11 @@ static inline void *fetch(size_t kind, OSSL_LIB_CTX *libctx, const char *algorit
     int has_key = algorithm != NULL;
 
     start();
-    aesop_key_start(&key, (unsigned)kind);
+    aesop_key_start(&key, kind + 1);
     aesop_key_add_number(&key, (uintptr_t)(libctx != NULL ? libctx : thread_default));
-    has_key = has_key && answers != NULL && aesop_key_add_text(&key, algorithm, strlen(algorithm), 0) &&
-              (properties == NULL || aesop_key_add_text(&key, properties, strlen(properties), 0));
+    has_key = has_key && answers != NULL &&
+              aesop_key_add_text(&key, algorithm, strlen(algorithm), AESOP_FOLD_NOTHING) &&
+              (properties == NULL || aesop_key_add_text(&key, properties, strlen(properties), AESOP_FOLD_NOTHING));
     aesop_key_finish(&key);
     if (has_key && aesop_table_get(&value, answers, &key, stamp)) {
         if ((value & 1) != 0) {

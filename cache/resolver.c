@@ -249,8 +249,8 @@ AESOP_INLINE int answer_key(struct aesop_key *key, const struct aesop_operation 
                             const char *properties)
 {
     aesop_key_start(key, operation->id);
-    if (!aesop_key_add_text(key, algorithm, strlen(algorithm), 1) ||
-        (properties != NULL && !aesop_key_add_text(key, properties, strlen(properties), 0)))
+    if (!aesop_key_add_text(key, algorithm, strlen(algorithm), AESOP_FOLD_CASE) ||
+        (properties != NULL && !aesop_key_add_text(key, properties, strlen(properties), AESOP_FOLD_NOTHING)))
         return 0;
     aesop_key_finish(key);
     return 1;
@@ -357,13 +357,24 @@ int AESOP_RESOLVER_set_constraints(AESOP_RESOLVER *r, const char *list)
     }
     policy->has_days = aesop_constraints_have_days(policy->constraints);
     policy->has_usages = aesop_constraints_have_usages(policy->constraints);
-    policy->codes = calloc(AESOP_POLICY_CODES, sizeof *policy->codes);
+    policy->remembers = aesop_constraints_era(policy->constraints, INT64_MAX) < AESOP_POLICY_ERAS_MAX;
     pthread_mutex_lock(&r->lock);
     policy->earlier = atomic_load_explicit(&r->policy, memory_order_relaxed);
     policy->stamp = policy->earlier != NULL ? policy->earlier->stamp + 1 : 1;
     atomic_store_explicit(&r->policy, policy, memory_order_release);
     pthread_mutex_unlock(&r->lock);
     return 1;
+}
+
+/* All that a decision hangs on but the algorithm; sizes above what a list can hold are alike. */
+static inline uint64_t decision_kind(unsigned usage, unsigned key_bits, unsigned tag_bits, unsigned era)
+{
+    const uint64_t most = (1 << 20) - 1;
+
+    _Static_assert(AESOP_CONSTRAINT_BITS_MAX < (1 << 20) - 1, "sizes have 20 bits each");
+    _Static_assert(AESOP_POLICY_ERAS_MAX <= 1 << 11, "eras have what is left of 56");
+    return (usage & 0x1f) | (key_bits < most ? key_bits : most) << 5 | (tag_bits < most ? tag_bits : most) << 25 |
+           (uint64_t)era << 45;
 }
 
 static __attribute__((noinline)) const char *decide_anew(AESOP_RESOLVER *r, const struct aesop_policy *policy,
@@ -373,18 +384,9 @@ static __attribute__((noinline)) const char *decide_anew(AESOP_RESOLVER *r, cons
     const char *forbidding = aesop_constraints_forbid(policy->constraints, question);
 
     atomic_fetch_add_explicit(&r->evaluations, 1, memory_order_relaxed);
-    if (key != NULL)
+    if (key != NULL && policy->remembers)
         aesop_table_put(r->decisions, key, policy->stamp, (uintptr_t)forbidding);
     return forbidding;
-}
-
-/* All sizes above what a list can hold are alike. */
-static inline uint64_t key_number(unsigned key_bits, unsigned tag_bits, unsigned era)
-{
-    const uint64_t most = (1 << 20) - 1;
-
-    _Static_assert(AESOP_CONSTRAINT_BITS_MAX < (1 << 20) - 1, "sizes share a word");
-    return (key_bits < most ? key_bits : most) | (tag_bits < most ? tag_bits : most) << 20 | (uint64_t)era << 40;
 }
 
 AESOP_INLINE const char *decide(AESOP_RESOLVER *r, unsigned usage, const char *algorithm, unsigned key_bits,
@@ -393,20 +395,18 @@ AESOP_INLINE const char *decide(AESOP_RESOLVER *r, unsigned usage, const char *a
     const struct aesop_policy *policy = atomic_load_explicit(&r->policy, memory_order_acquire);
     struct aesop_key key;
     uint64_t value;
+    int has_key;
 
     if (policy == NULL)
         return NULL;
     /* A day of the list that comes makes new questions of the old ones. */
-    const unsigned era = aesop_policy_era(policy, &when);
-    const struct aesop_constraint_question question = { algorithm, usage, key_bits, tag_bits, when };
-    aesop_key_start(&key, usage & 0xff);
-    aesop_key_add_number(&key, key_number(key_bits, tag_bits, era));
-    if (!aesop_key_add_text(&key, algorithm, strlen(algorithm), 1))
-        return decide_anew(r, policy, &question, NULL);
+    aesop_key_start(&key, decision_kind(usage, key_bits, tag_bits, aesop_policy_era(policy, &when)));
+    has_key = aesop_key_add_text(&key, algorithm, strlen(algorithm), AESOP_FOLD_CASE_OF_WORDS);
     aesop_key_finish(&key);
-    if (aesop_table_get(&value, r->decisions, &key, policy->stamp))
+    if (has_key && aesop_table_get(&value, r->decisions, &key, policy->stamp))
         return (const char *)(uintptr_t)value;
-    return decide_anew(r, policy, &question, &key);
+    const struct aesop_constraint_question question = { algorithm, usage, key_bits, tag_bits, when };
+    return decide_anew(r, policy, &question, has_key ? &key : NULL);
 }
 
 const char *AESOP_RESOLVER_forbidden_by(AESOP_RESOLVER *r, unsigned usage, const char *algorithm, unsigned key_bits,
@@ -488,7 +488,6 @@ void AESOP_RESOLVER_free(AESOP_RESOLVER *r)
     for (policy = atomic_load(&r->policy); policy != NULL; policy = earlier) {
         earlier = policy->earlier;
         aesop_constraints_free(policy->constraints);
-        free(policy->codes);
         free(policy);
     }
     aesop_table_free(r->answers);

@@ -22,13 +22,19 @@ struct aesop_kept {
     const struct aesop_operation *operation;
 };
 
+/* Both are tls_policy.c's: a handshake asks about some seventy code points, in twenty words, and as many suites. */
+#define AESOP_POLICY_WORDS 256
+#define AESOP_POLICY_SUITES 256
+#define AESOP_POLICY_ERAS_MAX 2048 /* that remembered decisions can tell apart */
+
 /* Constraints in force, now or once: all stay until the resolver goes, for whoever is still reading one. */
 struct aesop_policy {
     struct aesop_policy *earlier;
     struct aesop_constraints *constraints;
     uint64_t stamp; /* of the decisions made under it */
-    int has_days, has_usages;
-    _Atomic uint64_t *codes; /* decisions about code points of TLS, tls_policy.c's; NULL where there was no memory */
+    int has_days, has_usages, remembers;
+    _Alignas(16) _Atomic uint64_t words[AESOP_POLICY_WORDS];
+    _Atomic uintptr_t suites[AESOP_POLICY_SUITES];
 };
 
 /* How many days of the list have come by then: decisions made in one era hold as long as it lasts. 0: now. */
@@ -40,9 +46,6 @@ static inline unsigned aesop_policy_era(const struct aesop_policy *policy, time_
         *when = time(NULL);
     return aesop_constraints_era(policy->constraints, *when);
 }
-
-/* A power of two: a handshake asks about some seventy suites, groups and signature algorithms, each several times. */
-#define AESOP_POLICY_CODES 512
 
 struct aesop_resolver_st {
     /* Read by every call, written seldom. */

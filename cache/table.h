@@ -44,8 +44,11 @@ AESOP_INLINE uint64_t aesop_hash_word(uint64_t word, size_t place)
     return word * ((2 * place + 1) * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* `kind` is below 256 and keeps keys of different make apart. */
-AESOP_INLINE void aesop_key_start(struct aesop_key *k, unsigned kind)
+/*
+ * `kind` keeps keys of different make apart: below 2^56 where all keys of a table have one text, 1 to 255 where some
+ * have two.
+ */
+AESOP_INLINE void aesop_key_start(struct aesop_key *k, uint64_t kind)
 {
     k->word[0] = kind;
     k->words = 1;
@@ -97,8 +100,23 @@ AESOP_INLINE uint64_t aesop_fold_case(uint64_t word)
     return word | ((from_a & ~above_z & ~word & 0x80 * each) >> 2);
 }
 
+/* The same for texts in which signs are all alike: it makes others of @[\]^_ and of bytes above ASCII. */
+AESOP_INLINE uint64_t aesop_fold_case_of_words(uint64_t word)
+{
+    return word | (word & UINT64_C(0x4040404040404040)) >> 1;
+}
+
+enum aesop_fold { AESOP_FOLD_NOTHING, AESOP_FOLD_CASE, AESOP_FOLD_CASE_OF_WORDS };
+
+AESOP_INLINE uint64_t aesop_fold(uint64_t word, enum aesop_fold fold)
+{
+    return fold == AESOP_FOLD_CASE            ? aesop_fold_case(word)
+           : fold == AESOP_FOLD_CASE_OF_WORDS ? aesop_fold_case_of_words(word)
+                                              : word;
+}
+
 /* Adds a text, at most two per key. Returns 0 where it does not fit. */
-AESOP_INLINE int aesop_key_add_text(struct aesop_key *k, const char *text, size_t len, int fold_case)
+AESOP_INLINE int aesop_key_add_text(struct aesop_key *k, const char *text, size_t len, enum aesop_fold fold)
 {
     size_t n = k->words, i = 0;
     uint64_t hash = k->hash, word;
@@ -107,15 +125,13 @@ AESOP_INLINE int aesop_key_add_text(struct aesop_key *k, const char *text, size_
         return 0;
     k->word[0] = k->word[0] << 8 | len;
     for (; i + 8 < len; i += 8) {
-        word = aesop_load64(text + i);
-        word = fold_case ? aesop_fold_case(word) : word;
+        word = aesop_fold(aesop_load64(text + i), fold);
         hash += aesop_hash_word(word, n);
         k->word[n++] = word;
     }
     if (len > 0) {
         /* The last eight bytes, where there are as many: they may lie upon the ones before. */
-        word = len >= 8 ? aesop_load64(text + len - 8) : aesop_load_few(text, len);
-        word = fold_case ? aesop_fold_case(word) : word;
+        word = aesop_fold(len >= 8 ? aesop_load64(text + len - 8) : aesop_load_few(text, len), fold);
         hash += aesop_hash_word(word, n);
         k->word[n++] = word;
     }

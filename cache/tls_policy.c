@@ -106,7 +106,7 @@ static const char *name_of(const struct number_name *table, size_t count, unsign
 
 struct handshake {
     AESOP_RESOLVER *resolver;
-    const struct aesop_policy *policy;
+    struct aesop_policy *policy;
     const SSL *ssl; /* NULL while an SSL_CTX is being set up */
     unsigned usage;
 };
@@ -136,6 +136,14 @@ static int permits_group(const struct handshake *h, unsigned code, int nid)
     return nid == NID_undef || permits(h, OBJ_nid2sn(nid), 0, 0);
 }
 
+/* Numbers are at hand; a look at names, for keys that have none, takes longer. */
+static int is_ec(const EVP_PKEY *key)
+{
+    const int id = EVP_PKEY_get_id(key);
+
+    return id == EVP_PKEY_EC || (id <= 0 && EVP_PKEY_is_a(key, "EC"));
+}
+
 /* "RSA", "EC", "ED25519" ... with its size, and the curve of an EC key. */
 static int permits_key(const struct handshake *h, const EVP_PKEY *key)
 {
@@ -145,8 +153,7 @@ static int permits_key(const struct handshake *h, const EVP_PKEY *key)
         return 1;
     if (!permits(h, EVP_PKEY_get0_type_name(key), (unsigned)EVP_PKEY_get_bits(key), 0))
         return 0;
-    return !EVP_PKEY_is_a(key, "EC") || !EVP_PKEY_get_group_name(key, curve, sizeof curve, NULL) ||
-           permits(h, curve, 0, 0);
+    return !is_ec(key) || !EVP_PKEY_get_group_name(key, curve, sizeof curve, NULL) || permits(h, curve, 0, 0);
 }
 
 /* The signature on a certificate; who signs himself is not believed for that. */
@@ -200,51 +207,91 @@ static int permits_peer(const struct handshake *h)
 
 /* ---- decisions about code points ----
  *
- * A handshake puts dozens of questions about code points, and as a rule the answer is in one word: code, subject, use
- * and era, and in the lowest bits what was decided. It is compared and replaced as a whole, so that readers need
- * nothing else.
+ * A handshake puts dozens of questions about code points, and as a rule the answer is in one word: which of sixteen
+ * codes in a row are permitted, which are forbidden (neither: not known), and above that the word's owner: era, use,
+ * subject and what the codes have in common. It is compared and replaced as a whole, so that readers need nothing else;
+ * of two decisions that are added at once one may be lost, and is made again.
  */
 
 enum subject { SUITE, GROUP, SIGNATURE_ALGORITHM, VERSION };
-enum { KNOWN = 1, PERMITTED = 2, DECISION_BITS = 2 };
 
-static uint64_t code_word(const struct handshake *h, enum subject subject, unsigned code)
+/* A word's upper half. */
+static inline uint32_t code_owner(unsigned era, unsigned usage, enum subject subject, unsigned code)
 {
-    time_t now = 0;
-    const uint64_t era = aesop_policy_era(h->policy, &now);
-
-    return (((era << 8 | h->usage) << 8 | (unsigned)subject) << 16 | code) << DECISION_BITS;
+    return ((era << 5 | usage) << 2 | subject) << 12 | code >> 4;
 }
 
-static _Atomic uint64_t *code_place(const struct handshake *h, uint64_t word)
+/* Two neighbours, in one cache line, so that two words that are used all the time do not drive each other out. */
+static inline size_t code_place(uint32_t owner)
 {
-    return &h->policy->codes[(word * UINT64_C(0x9e3779b97f4a7c15) >> 32) % AESOP_POLICY_CODES];
+    return (owner * UINT32_C(0x9e3779b9) >> 16) % AESOP_POLICY_WORDS & ~(size_t)1;
 }
 
-static __attribute__((noinline)) int decide_code(const struct handshake *h, enum subject subject, unsigned code,
-                                                 uint64_t word, int nid, void *other)
+/* The word that has the owner's decisions, or 0. */
+static inline uint64_t code_word(const struct aesop_policy *policy, uint32_t owner)
 {
-    const int permitted = subject == SUITE                 ? permits_suite(h, other)
-                          : subject == GROUP               ? permits_group(h, code, nid)
-                          : subject == SIGNATURE_ALGORITHM ? permits(h, NAME_OF(signature_algorithms, code), 0, 0)
-                                                           : permits(h, NAME_OF(versions, code), 0, 0);
+    const _Atomic uint64_t *place = &policy->words[code_place(owner)];
+    uint64_t word = atomic_load_explicit(place, memory_order_relaxed);
 
-    if (h->policy->codes != NULL)
-        atomic_store_explicit(code_place(h, word), word | KNOWN | (permitted ? PERMITTED : 0), memory_order_relaxed);
-    return permitted;
+    if (word >> 32 != owner)
+        word = atomic_load_explicit(place + 1, memory_order_relaxed);
+    return word >> 32 == owner ? word : 0;
+}
+
+static inline int is_permitted(uint64_t word, unsigned code)
+{
+    return (word >> code % 16 & 1) != 0;
+}
+
+static inline int is_forbidden(uint64_t word, unsigned code)
+{
+    return (word >> (code % 16 + 16) & 1) != 0;
+}
+
+/*
+ * A suite's code takes a call, so those that are permitted, whoever asks and whenever, are known by their address too:
+ * libssl's tables do not move. The lowest bit makes none of them be where there is none.
+ */
+static inline size_t suite_place(const void *suite)
+{
+    return (size_t)((uintptr_t)suite * UINT64_C(0x9e3779b97f4a7c15) >> 32) % AESOP_POLICY_SUITES;
+}
+
+static inline int is_permitted_suite(const struct aesop_policy *policy, const void *suite)
+{
+    return atomic_load_explicit(&policy->suites[suite_place(suite)], memory_order_relaxed) == ((uintptr_t)suite | 1);
+}
+
+static void code_remember(struct aesop_policy *policy, uint32_t owner, unsigned code, int permitted)
+{
+    _Atomic uint64_t *place = &policy->words[code_place(owner)];
+    uint64_t word = atomic_load_explicit(place, memory_order_relaxed);
+
+    if (word != 0 && word >> 32 != owner)
+        word = atomic_load_explicit(++place, memory_order_relaxed);
+    if (word >> 32 != owner)
+        word = (uint64_t)owner << 32;
+    atomic_store_explicit(place, word | UINT64_C(1) << (code % 16 + (permitted ? 0 : 16)), memory_order_relaxed);
 }
 
 static int permits_code(const struct handshake *h, enum subject subject, unsigned code, int nid, void *other)
 {
-    const uint64_t word = code_word(h, subject, code);
+    time_t now = 0;
+    const uint32_t owner = code_owner(aesop_policy_era(h->policy, &now), h->usage, subject, code);
+    const uint64_t word = h->policy->remembers ? code_word(h->policy, owner) : 0;
+    int permitted;
 
-    if (h->policy->codes != NULL) {
-        const uint64_t decision = atomic_load_explicit(code_place(h, word), memory_order_relaxed);
-
-        if ((decision & ~(uint64_t)PERMITTED) == (word | KNOWN))
-            return (decision & PERMITTED) != 0;
-    }
-    return decide_code(h, subject, code, word, nid, other);
+    if (is_permitted(word, code) && subject == SUITE)
+        atomic_store_explicit(&h->policy->suites[suite_place(other)], (uintptr_t)other | 1, memory_order_relaxed);
+    if (is_permitted(word, code) || is_forbidden(word, code))
+        return is_permitted(word, code);
+    permitted = subject == SUITE                 ? permits_suite(h, other)
+                : subject == GROUP               ? permits_group(h, code, nid)
+                : subject == SIGNATURE_ALGORITHM ? permits(h, NAME_OF(signature_algorithms, code), 0, 0)
+                                                 : permits(h, NAME_OF(versions, code), 0, 0);
+    if (h->policy->remembers)
+        code_remember(h->policy, owner, code, permitted);
+    return permitted;
 }
 
 /*
@@ -253,9 +300,8 @@ static int permits_code(const struct handshake *h, enum subject subject, unsigne
  */
 static int permits_version(const struct handshake *h, int version)
 {
-    if (version == TLS1_3_VERSION && h->ssl != NULL && SSL_in_before(h->ssl))
-        return 1;
-    return permits_code(h, VERSION, (unsigned)version & 0xffff, NID_undef, NULL);
+    return permits_code(h, VERSION, (unsigned)version & 0xffff, NID_undef, NULL) ||
+           (version == TLS1_3_VERSION && h->ssl != NULL && SSL_in_before(h->ssl));
 }
 
 static unsigned code_of(const void *other)
@@ -305,10 +351,34 @@ static aesop_security_fn *level_check(AESOP_RESOLVER *r)
     return check;
 }
 
-int AESOP_RESOLVER_security_callback(const SSL *ssl, const SSL_CTX *ctx, int operation, int bits, int nid, void *other,
-                                     void *resolver)
+/* Whether a question that is put again and again has been answered with yes, in a policy that knows no times or uses. */
+static inline int known_as_permitted(const struct aesop_policy *policy, int operation, int nid, const void *other)
 {
-    AESOP_RESOLVER *r = resolver;
+    const int type = operation & (int)SSL_SECOP_OTHER_TYPE;
+    unsigned usage = 0, code;
+    enum subject subject;
+
+    if (type == SSL_SECOP_OTHER_SIGALG && operation != SSL_SECOP_SIGALG_CHECK) {
+        if (other == NULL)
+            return 1;
+        code = code_of(other);
+        subject = SIGNATURE_ALGORITHM;
+        usage = AESOP_USAGE_HANDSHAKE_SIGNATURE;
+    } else if (operation == SSL_SECOP_VERSION) {
+        code = (unsigned)nid & 0xffff;
+        subject = VERSION;
+    } else if (type == SSL_SECOP_OTHER_CURVE) {
+        code = code_of(other);
+        subject = GROUP;
+    } else {
+        return type == SSL_SECOP_OTHER_CIPHER && is_permitted_suite(policy, other);
+    }
+    return is_permitted(code_word(policy, code_owner(0, usage, subject, code)), code);
+}
+
+static __attribute__((noinline)) int decide(const SSL *ssl, const SSL_CTX *ctx, int operation, int bits, int nid,
+                                            void *other, AESOP_RESOLVER *r)
+{
     struct handshake h = { r, atomic_load_explicit(&r->policy, memory_order_acquire), ssl, 0 };
     aesop_security_fn *check = level_check(r);
 
@@ -320,4 +390,18 @@ int AESOP_RESOLVER_security_callback(const SSL *ssl, const SSL_CTX *ctx, int ope
     if (ssl != NULL && h.policy->has_usages)
         h.usage = SSL_is_server(ssl) ? AESOP_USAGE_TLS_SERVER : AESOP_USAGE_TLS_CLIENT;
     return permits_operation(&h, operation, nid, other);
+}
+
+/* What the constraints permit is OpenSSL's to decide: then the call becomes its own, as if we were not there. */
+int AESOP_RESOLVER_security_callback(const SSL *ssl, const SSL_CTX *ctx, int operation, int bits, int nid, void *other,
+                                     void *resolver)
+{
+    AESOP_RESOLVER *r = resolver;
+    const struct aesop_policy *policy = atomic_load_explicit(&r->policy, memory_order_acquire);
+    aesop_security_fn *check = atomic_load_explicit(&r->level_check, memory_order_acquire);
+
+    if (policy != NULL && check != NULL && policy->remembers && !policy->has_usages && !policy->has_days &&
+        known_as_permitted(policy, operation, nid, other))
+        return check(ssl, ctx, operation, bits, nid, other, NULL);
+    return decide(ssl, ctx, operation, bits, nid, other, r);
 }
