@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/constraint.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#include "cache/ascii.h"
 
 enum {
     NAME_MAX_CHARS = 120, /* of an algorithm as it is asked for, or of a NAME; no known one has half of it */
@@ -72,6 +72,11 @@ static const struct spelling {
     { "-dtlsv1-", "-dtlsv1.0-" },
 };
 
+static int is_name_char(char c)
+{
+    return aesop_is_letter(c) || aesop_is_digit(c);
+}
+
 /* Puts `to` in the place of every `from`. The ends of both are shared hyphens, so a match may begin in the last one. */
 static int row_rewrite(char row[ROW_BYTES], const char *from, const char *to)
 {
@@ -103,7 +108,7 @@ static int row_make(char row[ROW_BYTES], int *joined, const char *name, size_t l
     for (size_t i = 0; i < len; i++) {
         const int element_starts = row[n - 1] == '-';
 
-        if (strncasecmp(name + i, "with", 4) == 0 && len - i >= 4) {
+        if (len - i >= 4 && aesop_begins_like(name + i, "with", 4)) {
             const int of_suite = i > 0 && name[i - 1] == '_';
 
             if (!element_starts)
@@ -114,8 +119,8 @@ static int row_make(char row[ROW_BYTES], int *joined, const char *name, size_t l
                 *joined = 1;
             }
             i += 3;
-        } else if (isalnum((unsigned char)name[i]) || name[i] == '.' || name[i] == '*') {
-            row[n++] = (char)tolower((unsigned char)name[i]);
+        } else if (is_name_char(name[i]) || name[i] == '.' || name[i] == '*') {
+            row[n++] = aesop_to_lower(name[i]);
         } else if (!element_starts) {
             row[n++] = '-';
         }
@@ -194,7 +199,7 @@ static int expected(struct parser *p, const char *what)
 
 static void skip_space(struct parser *p)
 {
-    while (isspace((unsigned char)*p->at))
+    while (aesop_is_space(*p->at))
         p->at++;
 }
 
@@ -203,7 +208,7 @@ static size_t word_length(const struct parser *p)
 {
     size_t n = 0;
 
-    while (p->at[n] != '\0' && !isspace((unsigned char)p->at[n]) && strchr(",&<>=!", p->at[n]) == NULL)
+    while (p->at[n] != '\0' && !aesop_is_space(p->at[n]) && strchr(",&<>=!", p->at[n]) == NULL)
         n++;
     return n;
 }
@@ -213,7 +218,7 @@ static int take_word(struct parser *p, const char *word)
 {
     const size_t n = word_length(p);
 
-    if (n != strlen(word) || strncasecmp(p->at, word, n) != 0)
+    if (n != strlen(word) || !aesop_begins_like(p->at, word, n))
         return 0;
     p->at += n;
     skip_space(p);
@@ -231,7 +236,7 @@ static long take_number(struct parser *p, size_t digits_min, size_t digits_max)
     long value = 0;
     size_t n = 0;
 
-    for (; isdigit((unsigned char)p->at[n]); n++)
+    for (; aesop_is_digit(p->at[n]); n++)
         if (n < digits_max)
             value = 10 * value + (p->at[n] - '0');
     if (n < digits_min || n > digits_max)
@@ -368,11 +373,11 @@ static int parse_name(struct parser *p, struct entry *e)
     if (e->prefix)
         n--;
     for (size_t i = 0; i < n; i++)
-        if (!isalnum((unsigned char)p->at[i]) && strchr("-_./", p->at[i]) == NULL) {
+        if (!is_name_char(p->at[i]) && strchr("-_./", p->at[i]) == NULL) {
             p->at += i;
             return expected(p, "letters, digits and - _ . / in a name, or * at its end");
         }
-    if (n == 0 || !isalnum((unsigned char)*p->at) || !row_make(row, &joined, p->at, length))
+    if (n == 0 || !is_name_char(*p->at) || !row_make(row, &joined, p->at, length))
         return expected(p, what);
     /* TLS_RSA_* ends with a whole element, TLS_ECDH* amid the last one. */
     row[strcspn(row, "*")] = '\0';
@@ -402,7 +407,7 @@ static int parse_entry(struct parser *p, struct entry *e)
     }
     if (*p->at != ',' && *p->at != '\0')
         return expected(p, what);
-    for (end = p->at; end > start && isspace((unsigned char)end[-1]);)
+    for (end = p->at; end > start && aesop_is_space(end[-1]);)
         end--;
     e->text = strndup(start, (size_t)(end - start));
     return e->text != NULL || expected(p, "memory");
@@ -488,7 +493,7 @@ static unsigned bits_in_name(const char *after_match)
     char *end;
     unsigned long bits;
 
-    if (!isdigit((unsigned char)*after_match))
+    if (!aesop_is_digit(*after_match))
         return 0;
     bits = strtoul(after_match, &end, 10);
     return *end == '-' && bits <= AESOP_CONSTRAINT_BITS_MAX ? (unsigned)bits : 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/resolver.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -9,6 +8,7 @@
 #include <openssl/err.h>
 #include <openssl/kdf.h>
 
+#include "cache/ascii.h"
 #include "cache/watch.h"
 
 enum { CAPACITY_DEFAULT = 1024, QUERY_MAX = 256, QUERY_ITEMS_MAX = 16 };
@@ -68,14 +68,14 @@ struct query_item {
     char text[QUERY_MAX];
 };
 
-static int is_name_char(int c)
+static int is_name_char(char c)
 {
-    return isalnum(c) || c == '_' || c == '.';
+    return aesop_is_letter(c) || aesop_is_digit(c) || c == '_' || c == '.';
 }
 
 static const char *skip_space(const char *s)
 {
-    while (isspace((unsigned char)*s))
+    while (aesop_is_space(*s))
         s++;
     return s;
 }
@@ -92,20 +92,20 @@ static const char *query_item_read(char *out, const char *s)
         *out++ = *s;
         s = skip_space(s + 1);
     }
-    if (!isalpha((unsigned char)*s))
+    if (!aesop_is_letter(*s))
         return NULL;
-    while (is_name_char((unsigned char)*s) && out - start < QUERY_MAX / 2)
-        *out++ = (char)tolower((unsigned char)*s++);
+    while (is_name_char(*s) && out - start < QUERY_MAX / 2)
+        *out++ = aesop_to_lower(*s++);
     s = skip_space(s);
     if (*s == '=' || (s[0] == '!' && s[1] == '=')) {
         if (*s == '!')
             *out++ = *s++;
         *out++ = *s++;
         s = skip_space(s);
-        if (!is_name_char((unsigned char)*s))
+        if (!is_name_char(*s))
             return NULL;
-        while (is_name_char((unsigned char)*s) && out - start < QUERY_MAX - 1)
-            *out++ = (char)tolower((unsigned char)*s++);
+        while (is_name_char(*s) && out - start < QUERY_MAX - 1)
+            *out++ = aesop_to_lower(*s++);
         s = skip_space(s);
     }
     *out = '\0';

@@ -3,8 +3,12 @@
 #include "check.h"
 #include "support.h"
 
+#include <ctype.h>
+#include <locale.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cache/constraint.h"
 
@@ -587,6 +591,38 @@ static void calendar(void)
     }
 }
 
+/* A locale whose small I has no dot, from the system or made here. Returns 0 where it cannot be had. */
+static int set_turkish(void)
+{
+    char folder[] = "/tmp/aesop-locale-XXXXXX", command[256];
+
+    if (setlocale(LC_CTYPE, "tr_TR.ISO-8859-9") != NULL || mkdtemp(folder) == NULL)
+        return tolower('I') != 'i';
+    snprintf(command, sizeof command, "localedef -f ISO-8859-9 -i tr_TR %s/tr_TR.ISO-8859-9 >/dev/null 2>&1", folder);
+    if (system(command) == 0 && setenv("LOCPATH", folder, 1) == 0)
+        setlocale(LC_CTYPE, "tr_TR.ISO-8859-9");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command) == 0 && tolower('I') != 'i';
+}
+
+/* What a list means does not hang on the program's locale. */
+static void locales(void)
+{
+    struct aesop_constraint_error error;
+
+    if (!set_turkish()) {
+        support_skip("a Turkish locale", "not installed, and localedef cannot make it");
+        return;
+    }
+    CU_ASSERT_STRING_EQUAL(asked("IDEA", "idea-cbc"), "IDEA");
+    CU_ASSERT_STRING_EQUAL(asked("idea", "IDEA-CBC"), "idea");
+    CU_ASSERT_STRING_EQUAL(asked("SHA256WITHECDSA", "ecdsa-with-SHA256"), "SHA256WITHECDSA");
+    CU_ASSERT_STRING_EQUAL(asked("AES KEYSIZE < 256", "AES-128-GCM"), "AES KEYSIZE < 256");
+    CU_ASSERT_PTR_NULL(aesop_constraints_parse(&error, "SHA\xfe, AES"));
+    CU_ASSERT_EQUAL(error.position, 3);
+    setlocale(LC_CTYPE, "C");
+}
+
 int main(int argc, char **argv)
 {
     support_init(argc, argv);
@@ -596,6 +632,7 @@ int main(int argc, char **argv)
     CU_ADD_TEST(asking, long_names);
     CU_ADD_TEST(asking, eras);
     CU_ADD_TEST(asking, calendar);
+    CU_ADD_TEST(asking, locales);
     CU_pSuite parsing = CU_add_suite("parsing", NULL, NULL);
     CU_ADD_TEST(parsing, refused_with_the_place);
     CU_ADD_TEST(parsing, random_lists);
