@@ -201,8 +201,8 @@ static void measure_threads(struct scene scenes[], size_t count, unsigned thread
 }
 
 /*
- * Slices of a millisecond or some handshakes, so that a policy's memory is in the caches as it is where it always holds,
- * and in an order that changes. Of each policy the faster half counts, since what disturbs only makes slower: a full
+ * Slices of a millisecond or some handshakes, so that a policy's memory is in the caches as if it held always, and in
+ * an order that changes. Of each policy the faster half counts, since what disturbs only makes slower: a full
  * handshake takes 5 % more or less from one time to the next, and policies differ by less than one.
  */
 static void measure_thread(struct scene scenes[], size_t count)

@@ -144,16 +144,37 @@ static int is_ec(const EVP_PKEY *key)
     return id == EVP_PKEY_EC || (id <= 0 && EVP_PKEY_is_a(key, "EC"));
 }
 
-/* "RSA", "EC", "ED25519" ... with its size, and the curve of an EC key. */
-static int permits_key(const struct handshake *h, const EVP_PKEY *key)
+/* The curve as a certificate names it. NULL where it does not: to ask the key takes ten times as long. */
+static const char *named_curve(X509 *certificate)
 {
-    char curve[64];
+    X509_ALGOR *algorithm;
+    const void *curve;
+    int type, nid = NID_undef;
+
+    if (X509_PUBKEY_get0_param(NULL, NULL, NULL, &algorithm, X509_get_X509_PUBKEY(certificate))) {
+        X509_ALGOR_get0(NULL, &type, &curve, algorithm);
+        nid = type == V_ASN1_OBJECT ? OBJ_obj2nid(curve) : NID_undef;
+    }
+    return nid != NID_undef ? OBJ_nid2sn(nid) : NULL;
+}
+
+/* "RSA", "EC", "ED25519" ... with its size, and the curve of an EC key. The certificate is the key's, or NULL. */
+static int permits_key(const struct handshake *h, const EVP_PKEY *key, X509 *certificate)
+{
+    const char *curve = NULL;
+    char group[64];
 
     if (key == NULL)
         return 1;
     if (!permits(h, EVP_PKEY_get0_type_name(key), (unsigned)EVP_PKEY_get_bits(key), 0))
         return 0;
-    return !is_ec(key) || !EVP_PKEY_get_group_name(key, curve, sizeof curve, NULL) || permits(h, curve, 0, 0);
+    if (!is_ec(key))
+        return 1;
+    if (certificate != NULL)
+        curve = named_curve(certificate);
+    if (curve == NULL && EVP_PKEY_get_group_name(key, group, sizeof group, NULL))
+        curve = group;
+    return permits(h, curve, 0, 0);
 }
 
 /* The signature on a certificate; who signs himself is not believed for that. */
@@ -179,7 +200,7 @@ static int permits_certificate(const struct handshake *h, int operation, X509 *c
 
     if ((operation & ~SSL_SECOP_PEER) == SSL_SECOP_CA_MD)
         return permits_signature(&use, certificate);
-    return permits_key(&use, X509_get0_pubkey(certificate));
+    return permits_key(&use, X509_get0_pubkey(certificate), certificate);
 }
 
 /*
@@ -193,13 +214,13 @@ static int permits_peer(const struct handshake *h)
     X509 *leaf = h->ssl != NULL ? SSL_get0_peer_certificate(h->ssl) : NULL;
     const STACK_OF(X509) *chain = leaf != NULL ? SSL_get_peer_cert_chain(h->ssl) : NULL;
 
-    if (leaf != NULL && !(permits_key(&use, X509_get0_pubkey(leaf)) && permits_signature(&use, leaf)))
+    if (leaf != NULL && !(permits_key(&use, X509_get0_pubkey(leaf), leaf) && permits_signature(&use, leaf)))
         return 0;
     for (int i = 0; chain != NULL && i < sk_X509_num(chain); i++) {
         X509 *certificate = sk_X509_value(chain, i);
 
-        if ((X509_get_extension_flags(certificate) & EXFLAG_SS) == 0 &&
-            !(permits_key(&use, X509_get0_pubkey(certificate)) && permits_signature(&use, certificate)))
+        if (certificate != leaf && (X509_get_extension_flags(certificate) & EXFLAG_SS) == 0 &&
+            !(permits_key(&use, X509_get0_pubkey(certificate), certificate) && permits_signature(&use, certificate)))
             return 0;
     }
     return 1;
@@ -319,7 +340,7 @@ static int permits_operation(struct handshake *h, int operation, int nid, void *
     case SSL_SECOP_OTHER_CURVE:
         return permits_code(h, GROUP, code_of(other), nid, other);
     case SSL_SECOP_OTHER_PKEY:
-        return permits_key(h, other);
+        return permits_key(h, other, NULL);
     case SSL_SECOP_OTHER_SIGALG:
         h->usage |= AESOP_USAGE_HANDSHAKE_SIGNATURE;
         /* Without a code OpenSSL asks which kinds of key make sense at all. */
@@ -351,7 +372,7 @@ static aesop_security_fn *level_check(AESOP_RESOLVER *r)
     return check;
 }
 
-/* Whether a question that is put again and again has been answered with yes, in a policy that knows no times or uses. */
+/* Whether a question that is put again and again has been answered with yes, in a policy without times and uses. */
 static inline int known_as_permitted(const struct aesop_policy *policy, int operation, int nid, const void *other)
 {
     const int type = operation & (int)SSL_SECOP_OTHER_TYPE;

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -282,6 +283,52 @@ static void every_code(void)
     SSL_CTX_free(ctx);
 }
 
+/* The curve of a certificate's key, whether it is named or spelled out. */
+static void curves_of_certificates(void)
+{
+    static const struct {
+        const char *curve, *encoding, *constraints;
+        int permitted;
+    } cases[] = {
+        { "P-256", "named_curve", "P-256", 0 },
+        { "P-256", "named_curve", "prime256v1", 0 },
+        { "P-256", "named_curve", "P-384", 1 },
+        { "P-256", "explicit", "secp256r1", 0 },
+        { "P-256", "explicit", "P-384", 1 },
+        { "P-384", "named_curve", "P-384", 0 },
+        { "P-384", "explicit", "secp384r1", 0 },
+        { "P-384", "named_curve", "P-256", 1 },
+        { "P-384", "named_curve", "EC", 0 },
+        { "P-384", "named_curve", "EC keySize < 384", 1 },
+        { "P-256", "explicit", "EC keySize < 384", 0 },
+    };
+    SSL_CTX *ctx = SSL_CTX_new_ex(lib, NULL, TLS_method());
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(ctx);
+    SSL_CTX_set_security_level(ctx, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        EVP_PKEY *key = EVP_PKEY_Q_keygen(lib, NULL, "EC", cases[i].curve);
+        AESOP_RESOLVER *r = AESOP_RESOLVER_new(lib, 0, 0, 0);
+        X509 *certificate = X509_new_ex(lib, NULL);
+        struct tls_identity id;
+
+        CU_ASSERT_TRUE_FATAL(key != NULL && r != NULL && certificate != NULL &&
+                             EVP_PKEY_set_utf8_string_param(key, OSSL_PKEY_PARAM_EC_ENCODING, cases[i].encoding) &&
+                             tls_identity_make_with(&id, lib, key) &&
+                             AESOP_RESOLVER_set_constraints(r, cases[i].constraints));
+        const unsigned char *der = id.cert;
+        CU_ASSERT_PTR_NOT_NULL_FATAL(d2i_X509(&certificate, &der, id.cert_len));
+        CHECK(AESOP_RESOLVER_security_callback(NULL, ctx, SSL_SECOP_EE_KEY, 256, NID_undef, certificate, r) ==
+                  cases[i].permitted,
+              "%s, %s, \"%s\"", cases[i].curve, cases[i].encoding, cases[i].constraints);
+        X509_free(certificate);
+        tls_identity_free(&id);
+        AESOP_RESOLVER_free(r);
+        EVP_PKEY_free(key);
+    }
+    SSL_CTX_free(ctx);
+}
+
 /* The same questions a second time are answered from memory. */
 static void decisions_are_remembered(void)
 {
@@ -319,6 +366,7 @@ int main(int argc, char **argv)
     CU_ADD_TEST(suite, levels);
     CU_ADD_TEST(suite, never_weaker);
     CU_ADD_TEST(suite, every_code);
+    CU_ADD_TEST(suite, curves_of_certificates);
     CU_ADD_TEST(suite, decisions_are_remembered);
     return support_run();
 }
