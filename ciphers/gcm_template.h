@@ -417,10 +417,10 @@ VEC_INLINE void gcm_batch(const struct aesop_gcm_key *key, struct counters *c, s
     }
 }
 
-/* n <= 8 vectors at the end of a run, the last of them of last_bytes. */
-VEC_INLINE void gcm_some(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, struct counters *c,
-                         struct ghash *g, uint8_t *out, const uint8_t *in, const int n, size_t last_bytes,
-                         const int enc)
+/* n vectors in flight, the last of them of last_bytes; less than a vector if it ends a run. */
+VEC_INLINE void gcm_group(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, struct counters *c,
+                          struct ghash *g, uint8_t *out, const uint8_t *in, const int n, size_t last_bytes,
+                          const int enc)
 {
     vec s[8];
 
@@ -449,13 +449,28 @@ VEC_INLINE void gcm_some(const struct aesop_gcm_key *key, struct aesop_gcm_state
         block_store(state->keystream, vec_pick_block(keystream, last_bytes / 16));
 }
 
-/* The last len <= `most` vectors of a run, and its end. */
+/* n <= 8 vectors. */
+VEC_INLINE void gcm_some(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, struct counters *c,
+                         struct ghash *g, uint8_t *out, const uint8_t *in, const int n, size_t last_bytes,
+                         const int enc)
+{
+    const int first = n > (enc ? VEC_GCM_ENC_GROUP : VEC_GCM_DEC_GROUP) ? n / 2 : 0;
+
+    if (first > 0)
+        gcm_group(key, state, c, g, out, in, first, VEC_BYTES, enc);
+    gcm_group(key, state, c, g, out + first * VEC_BYTES, in + first * VEC_BYTES, n - first, last_bytes, enc);
+}
+
+/* The last len bytes of a run, which are `least` to `most` <= 8 vectors, and its end. */
 VEC_INLINE void gcm_finish(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, struct counters *c,
-                           struct ghash *g, uint8_t *out, const uint8_t *in, size_t len, const int enc, const int most)
+                           struct ghash *g, uint8_t *out, const uint8_t *in, size_t len, const int enc, const int least,
+                           const int most)
 {
     const size_t vectors = (len + VEC_BYTES - 1) / VEC_BYTES;
 
-    switch (most > 4 || vectors <= 4 ? vectors : 0) {
+    if (vectors < (size_t)least || vectors > (size_t)most)
+        __builtin_unreachable(); /* no code for those */
+    switch (vectors) {
     case 8:
         gcm_some(key, state, c, g, out, in, 8, len - 7 * VEC_BYTES, enc);
         break;
@@ -519,18 +534,18 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
         out += 4 * VEC_BYTES;
         len -= 4 * VEC_BYTES;
     }
-    gcm_finish(key, state, &c, &g, out, in, len, enc, 4);
+    gcm_finish(key, state, &c, &g, out, in, len, enc, 0, 4);
 }
 
 /* Apart from gcm_long, which needs more registers than it and would save them for nothing. */
 VEC_INLINE void gcm_short(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                          const uint8_t *in, size_t len, const int enc, const int most)
+                          const uint8_t *in, size_t len, const int enc, const int least, const int most)
 {
     struct counters c = counters_start(key, state, (len + 15) / 16, 0);
     struct ghash g;
 
     ghash_span(&g, key, block_load(state->ghash), (len + 15) / 16);
-    gcm_finish(key, state, &c, &g, out, in, len, enc, most);
+    gcm_finish(key, state, &c, &g, out, in, len, enc, least, most);
 }
 
 static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_enc_long)(const struct aesop_gcm_key *key,
@@ -561,23 +576,46 @@ static VEC_TARGET void KERNEL(gcm_dec_nt)(const struct aesop_gcm_key *key, struc
     _mm_sfence();
 }
 
+/* Apart for the same reason. */
+static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_enc_medium)(const struct aesop_gcm_key *key,
+                                                                        struct aesop_gcm_state *state, uint8_t *out,
+                                                                        const uint8_t *in, size_t len)
+{
+    gcm_short(key, state, out, in, len, 1, 5, 8);
+}
+
+static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_dec_medium)(const struct aesop_gcm_key *key,
+                                                                        struct aesop_gcm_state *state, uint8_t *out,
+                                                                        const uint8_t *in, size_t len)
+{
+    gcm_short(key, state, out, in, len, 0, 5, 8);
+}
+
+VEC_INLINE int gcm_is_medium(const struct aesop_gcm_key *key, size_t len)
+{
+    return len <= 8 * VEC_BYTES && (len + 15) / 16 <= key->powers;
+}
+
 static VEC_TARGET void KERNEL(gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
                                        const uint8_t *in, size_t len)
 {
-    if (len > 4 * VEC_BYTES)
-        KERNEL(gcm_enc_long)(key, state, out, in, len);
+    if (len <= 4 * VEC_BYTES)
+        gcm_short(key, state, out, in, len, 1, 1, 4);
+    else if (gcm_is_medium(key, len))
+        KERNEL(gcm_enc_medium)(key, state, out, in, len);
     else
-        gcm_short(key, state, out, in, len, 1, 4);
+        KERNEL(gcm_enc_long)(key, state, out, in, len);
 }
 
 static VEC_TARGET void KERNEL(gcm_dec)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
                                        const uint8_t *in, size_t len)
 {
-    /* One group of exactly the vectors that there are. Encryption of more than four is better woven. */
-    if (len > VEC_GCM_SHORT * VEC_BYTES || (len + 15) / 16 > key->powers)
-        KERNEL(gcm_dec_long)(key, state, out, in, len);
+    if (len <= 4 * VEC_BYTES)
+        gcm_short(key, state, out, in, len, 0, 1, 4);
+    else if (gcm_is_medium(key, len))
+        KERNEL(gcm_dec_medium)(key, state, out, in, len);
     else
-        gcm_short(key, state, out, in, len, 0, VEC_GCM_SHORT);
+        KERNEL(gcm_dec_long)(key, state, out, in, len);
 }
 
 /* GHASH of len bytes, at least one, zero-padded. */

@@ -22,7 +22,8 @@ static const uint8_t vec_mask_bytes[64] = {
  * added to the sum: two where an instruction adds three operands, one where sixteen registers are all there is.
  * VEC_KARATSUBA: three multiplications, a shuffle and an xor for a product, not four multiplications. At 512 bits one
  * port of Intel's does all of them, so that four are faster by 3 %; they also make do with half the tables.
- * VEC_GCM_SHORT is the most vectors of a run that is decrypted in one group, as registers allow.
+ * VEC_GCM_ENC_GROUP and VEC_GCM_DEC_GROUP are the most vectors of a short run that are in flight together, the latter as
+ * registers allow. What is encrypted cannot be hashed before it is there: one half is while the other is under way.
  * VEC_TABLED_ROUND tells whether a table in place of the first round of AES is faster: at 256 bits it costs registers.
  */
 
@@ -31,7 +32,8 @@ static const uint8_t vec_mask_bytes[64] = {
 #define VEC_GHASH_STEP 1
 #define VEC_KARATSUBA 1
 #define VEC_GCM_BATCH 8
-#define VEC_GCM_SHORT 4
+#define VEC_GCM_ENC_GROUP 4
+#define VEC_GCM_DEC_GROUP 4
 #define VEC_TABLED_ROUND 1
 #define VEC_IN_REGISTER(v) "+x"(v)
 typedef __m128i vec;
@@ -69,7 +71,8 @@ typedef __m128i vec;
 #define VEC_GHASH_STEP 1
 #define VEC_KARATSUBA 1
 #define VEC_GCM_BATCH 8
-#define VEC_GCM_SHORT 4
+#define VEC_GCM_ENC_GROUP 4
+#define VEC_GCM_DEC_GROUP 4
 #define VEC_TABLED_ROUND 0
 #define VEC_IN_REGISTER(v) "+x"(v)
 typedef __m256i vec;
@@ -124,7 +127,8 @@ VEC_INLINE void vec_store_some(uint8_t *p, vec v, size_t n)
 #define VEC_GHASH_STEP 2
 #define VEC_KARATSUBA 0
 #define VEC_GCM_BATCH 4
-#define VEC_GCM_SHORT 8
+#define VEC_GCM_ENC_GROUP 3
+#define VEC_GCM_DEC_GROUP 8
 #define VEC_TABLED_ROUND 1
 #define VEC_IN_REGISTER(v) "+v"(v)
 typedef __m512i vec;
