@@ -170,19 +170,6 @@ static double rate_of_threads(struct scene *scene, unsigned threads, double seco
     return rate;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double values[], size_t count)
-{
-    qsort(values, count, sizeof values[0], compare_doubles);
-    return values[count / 2];
-}
-
 static void measure_threads(struct scene scenes[], size_t count, unsigned threads)
 {
     static double rates[POLICIES][ROUNDS_MAX], ratios[POLICIES][ROUNDS_MAX];
@@ -194,9 +181,9 @@ static void measure_threads(struct scene scenes[], size_t count, unsigned thread
             rates[i][rounds] = rate_of_threads(&scenes[i], threads, 0.02);
             ratios[i][rounds] = rates[i][rounds] / rates[0][rounds];
         }
-    printf("row %.1f", median(rates[0], rounds));
+    printf("row %.1f", bench_median(rates[0], rounds));
     for (size_t i = 1; i < count; i++)
-        printf(" %.4f", median(ratios[i], rounds));
+        printf(" %.4f", bench_median(ratios[i], rounds));
     printf("\n");
 }
 
@@ -230,7 +217,7 @@ static void measure_thread(struct scene scenes[], size_t count)
             times[order[i]][rounds] = bench_once(&subjects[order[i]], handshakes);
     }
     for (size_t i = 0; i < count; i++) {
-        qsort(times[i], rounds, sizeof times[i][0], compare_doubles);
+        bench_median(times[i], rounds); /* sorts them */
         for (size_t n = 0; n < (rounds + 1) / 2; n++)
             fast[i] += times[i][n] / (double)((rounds + 1) / 2);
     }
