@@ -67,15 +67,16 @@ VEC_INLINE __m128i cbc_dec_some(const struct aesop_aes_key *key, uint8_t *out, c
 }
 
 VEC_INLINE void cbc_dec(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16],
-                        const int nt)
+                        const int far)
 {
+    const int nt = far && vec_may_store_nt(out, in);
     __m128i previous = block_load(iv);
 
     for (; len >= CBC_BATCH * VEC_BYTES; len -= CBC_BATCH * VEC_BYTES) {
         vec s[CBC_BATCH];
 
-        if (nt)
-            block_prefetch(in, len, CBC_BATCH * VEC_BYTES);
+        if (far)
+            block_prefetch(in, CBC_BATCH * VEC_BYTES);
         UNROLL
         for (int i = 0; i < CBC_BATCH; i++)
             s[i] = vec_load(in + i * VEC_BYTES);

@@ -44,20 +44,14 @@ static const uint8_t *in_place_if_overlapping(uint8_t *out, const uint8_t *in, s
     return out;
 }
 
-/* Large outputs that whole blocks can align. */
-static int writes_past_caches(const struct aesop_dispatch *d, const uint8_t *out, const uint8_t *in, size_t len)
-{
-    return len >= d->nt_bytes && out != in && (uintptr_t)out % AESOP_BLOCK_BYTES == 0;
-}
-
 enum { NT_ALIGNMENT = 64 };
 
-/* First what is missing to the alignment, then chunks. */
+/* First what is missing to the alignment, where whole blocks can make up for it, then chunks. */
 static size_t next_nt_run(const struct aesop_dispatch *d, const uint8_t *out, size_t len)
 {
     const size_t missing = (0 - (uintptr_t)out) % NT_ALIGNMENT;
 
-    return min_size(len, missing != 0 ? missing : d->chunk);
+    return min_size(len, missing != 0 && missing % AESOP_BLOCK_BYTES == 0 ? missing : d->chunk);
 }
 
 RARE static void cbc_encrypt_overlapping(const struct aesop_dispatch *d, const struct aesop_aes_key *key, uint8_t *out,
@@ -81,7 +75,7 @@ static __attribute__((noinline)) void cbc_decrypt_any(const struct aesop_dispatc
 {
     in = in_place_if_overlapping(out, in, len);
 
-    const int nt = writes_past_caches(d, out, in, len);
+    const int nt = len >= d->nt_bytes;
     do {
         const size_t run = nt ? next_nt_run(d, out, len) : min_size(len, d->chunk);
 
@@ -264,7 +258,7 @@ __attribute__((noinline)) static int gcm_crypt_any(const struct aesop_dispatch *
         out += taken;
         len -= taken;
     }
-    if (writes_past_caches(d, out, in, len)) {
+    if (len >= d->nt_bytes) {
         gcm_crypt_nt(d, gcm, out, in, len, enc);
         return 1;
     }

@@ -16,7 +16,7 @@ struct aesop_dispatch {
     const struct aesop_kernels *kernels;
     const struct aesop_kernels *narrow; /* serves short runs; may be the same */
     size_t chunk;                       /* bytes of the longest run, a multiple of 4096 */
-    size_t nt_bytes;                    /* calls of so many bytes and more write past the caches */
+    size_t nt_bytes;                    /* calls of so many bytes and more go past the caches */
 };
 
 /* One GCM message. Contains no pointer: may be copied as bytes. */

@@ -500,8 +500,9 @@ VEC_INLINE void gcm_finish(const struct aesop_gcm_key *key, struct aesop_gcm_sta
 }
 
 VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                         const uint8_t *in, size_t len, const int enc, const int nt)
+                         const uint8_t *in, size_t len, const int enc, const int far)
 {
+    const int nt = far && vec_may_store_nt(out, in);
     struct counters c = counters_start(key, state, (len + 15) / 16, VEC_TABLED_ROUND);
     struct ghash g = ghash_begin(key, block_load(state->ghash), (len + 15) / 16);
 
@@ -515,15 +516,15 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
             len -= GCM_BATCH_BYTES;
             if (len < GCM_BATCH_BYTES)
                 break;
-            if (nt)
-                block_prefetch(in, len, GCM_BATCH_BYTES);
+            if (far)
+                block_prefetch(in, GCM_BATCH_BYTES);
             gcm_batch(key, &c, &g, out, in, ciphertext, 1, 1, nt);
         }
         ghash_batch(&g, key, ciphertext);
     }
     for (; !enc && len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
-        if (nt)
-            block_prefetch(in, len, GCM_BATCH_BYTES);
+        if (far)
+            block_prefetch(in, GCM_BATCH_BYTES);
         gcm_batch(key, &c, &g, out, in, NULL, 0, 1, nt);
         in += GCM_BATCH_BYTES;
         out += GCM_BATCH_BYTES;

@@ -79,7 +79,10 @@ struct aesop_kernels {
     void (*cbc_enc)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16]);
     void (*cbc_dec)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16]);
 
-    /* The same with the output past the caches (non-temporal): out is aligned to 64 bytes and apart from in. */
+    /*
+     * The same for payloads that no cache holds: memory is asked ahead, and where out is aligned to 64 bytes and apart
+     * from in it is written past the caches (non-temporal).
+     */
     void (*cbc_dec_nt)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16]);
 
     /* Expands the key and computes H^1. */
@@ -104,7 +107,7 @@ struct aesop_kernels {
                     size_t len);
     void (*gcm_dec)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
                     size_t len);
-    /* The same with the output past the caches: out is aligned to 64 bytes and apart from in. */
+    /* The same for payloads that no cache holds. */
     void (*gcm_enc_nt)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
                        size_t len);
     void (*gcm_dec_nt)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,

@@ -198,6 +198,12 @@ VEC_INLINE __m128i vec_pick_block(vec v, size_t i)
  */
 #define vec_settle(v) __asm__ volatile("" : VEC_IN_REGISTER(v))
 
+/* Whether a run from memory may be written past the caches, where a line is not read before it is overwritten. */
+VEC_INLINE int vec_may_store_nt(const uint8_t *out, const uint8_t *in)
+{
+    return out != in && (uintptr_t)out % 64 == 0;
+}
+
 /* nt: past the caches; p is then aligned to a vector. */
 VEC_INLINE void vec_store_either(uint8_t *p, vec v, const int nt)
 {
