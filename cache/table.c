@@ -24,8 +24,9 @@ struct aesop_table *aesop_table_new(size_t capacity)
 {
     struct aesop_table *t;
 
-    if (capacity == 0 || capacity >= UINT32_MAX || (t = calloc(1, sizeof *t)) == NULL)
+    if (capacity == 0 || capacity >= UINT32_MAX || (t = aligned_alloc(_Alignof(struct aesop_table), sizeof *t)) == NULL)
         return NULL;
+    memset(t, 0, sizeof *t);
     t->capacity = capacity;
     t->mask = index_places(capacity) - 1;
     t->index = calloc(t->mask + 1, sizeof *t->index);

@@ -164,8 +164,8 @@ struct aesop_table {
         *index; /* 0, or upper half of the hash | number of the slot + 1; collisions go to the next place */
     struct aesop_slot *slots;
 
-    /* What follows is the writer's. */
-    pthread_mutex_t lock;
+    /* What follows is the writer's, away from what others read. */
+    _Alignas(64) pthread_mutex_t lock;
     uint64_t *hashes; /* of the keys in the slots */
     size_t capacity, used, hand;
     uint64_t stamp, evictions; /* the stamp that was put last */

@@ -2,6 +2,7 @@
 #include "cache/watch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <openssl/core.h>
 #include <openssl/core_dispatch.h>
@@ -9,8 +10,9 @@
 
 #define WATCH_NAME "aesop-watch"
 
+/* In a cache line of its own: every answer of a resolver begins with the generation. */
 struct watch {
-    _Atomic uint64_t generation;
+    _Alignas(64) _Atomic uint64_t generation;
     const OSSL_CORE_HANDLE *core;
     OSSL_FUNC_provider_deregister_child_cb_fn *deregister;
 };
@@ -70,10 +72,11 @@ static int watch_init(const OSSL_CORE_HANDLE *core, const OSSL_DISPATCH *in, con
         { 0, NULL },
     };
     OSSL_FUNC_provider_register_child_cb_fn *register_cb = NULL;
-    struct watch *watch = calloc(1, sizeof *watch);
+    struct watch *watch = aligned_alloc(_Alignof(struct watch), sizeof *watch);
 
     if (watch == NULL)
         return 0;
+    memset(watch, 0, sizeof *watch);
     watch->core = core;
     atomic_init(&watch->generation, 1);
     for (; in->function_id != 0; in++) {
