@@ -13,6 +13,25 @@
 
 enum { CAPACITY_DEFAULT = 1024, QUERY_MAX = 256, QUERY_ITEMS_MAX = 16 };
 
+/* ---- errors: a library of their own, since a provider may have got the number that ERR_LIB_USER is ---- */
+
+static CRYPTO_ONCE error_once = CRYPTO_ONCE_STATIC_INIT;
+static int error_number;
+
+static void name_errors(void)
+{
+    static ERR_STRING_DATA name[] = { { 0, "aesop resolver" }, { 0, NULL } };
+
+    error_number = ERR_get_next_error_library();
+    name[0].error = ERR_PACK(error_number, 0, 0);
+    ERR_load_strings(error_number, name);
+}
+
+static int error_library(void)
+{
+    return CRYPTO_THREAD_run_once(&error_once, name_errors) ? error_number : ERR_LIB_USER;
+}
+
 /* ---- operations: one row for each kind of method ---- */
 
 struct aesop_operation {
@@ -347,9 +366,9 @@ int AESOP_RESOLVER_set_constraints(AESOP_RESOLVER *r, const char *list)
 
     if (policy == NULL || (policy->constraints = aesop_constraints_parse(&error, list != NULL ? list : "")) == NULL) {
         if (policy == NULL || strcmp(error.expected, "memory") == 0)
-            ERR_raise(ERR_LIB_USER, ERR_R_MALLOC_FAILURE);
+            ERR_raise(error_library(), ERR_R_MALLOC_FAILURE);
         else
-            ERR_raise_data(ERR_LIB_USER, ERR_R_PASSED_INVALID_ARGUMENT,
+            ERR_raise_data(error_library(), ERR_R_PASSED_INVALID_ARGUMENT,
                            "constraints, byte %zu: expected %s, found \"%.20s\"", error.position, error.expected,
                            list + error.position);
         free(policy);
@@ -447,12 +466,12 @@ AESOP_RESOLVER *AESOP_RESOLVER_new(OSSL_LIB_CTX *libctx, size_t entries, size_t 
     AESOP_RESOLVER *r;
 
     if (capacity == 0) {
-        ERR_raise_data(ERR_LIB_USER, ERR_R_PASSED_INVALID_ARGUMENT, "%zu bytes: one entry takes %zu", bytes,
+        ERR_raise_data(error_library(), ERR_R_PASSED_INVALID_ARGUMENT, "%zu bytes: one entry takes %zu", bytes,
                        2 * aesop_table_bytes(1));
         return NULL;
     }
     if ((r = aligned_alloc(_Alignof(AESOP_RESOLVER), sizeof *r)) == NULL) {
-        ERR_raise(ERR_LIB_USER, ERR_R_MALLOC_FAILURE);
+        ERR_raise(error_library(), ERR_R_MALLOC_FAILURE);
         return NULL;
     }
     memset(r, 0, sizeof *r);
@@ -465,7 +484,7 @@ AESOP_RESOLVER *AESOP_RESOLVER_new(OSSL_LIB_CTX *libctx, size_t entries, size_t 
     r->answers = aesop_table_new(capacity);
     r->decisions = aesop_table_new(capacity);
     if (r->answers == NULL || r->decisions == NULL) {
-        ERR_raise(ERR_LIB_USER, ERR_R_MALLOC_FAILURE);
+        ERR_raise(error_library(), ERR_R_MALLOC_FAILURE);
         goto fail;
     }
     if ((flags & AESOP_RESOLVER_NO_WATCH) == 0 && (r->watch = aesop_watch_load(&r->generation, libctx)) == NULL)

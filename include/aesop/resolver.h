@@ -6,7 +6,8 @@
  * All functions may be called from any number of threads at once, apart from AESOP_RESOLVER_free. Answers that are
  * known are found without a lock and without a write to memory that threads share.
  *
- * Functions that return int return 1, or 0 with an error raised, unless their comment says otherwise.
+ * Functions that return int return 1, or 0 with an error raised, unless their comment says otherwise. Errors belong to
+ * the library "aesop resolver".
  */
 #ifndef AESOP_RESOLVER_H
 #define AESOP_RESOLVER_H
