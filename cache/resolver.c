@@ -258,6 +258,8 @@ static void *fetch(int *lasting, AESOP_RESOLVER *r, const struct aesop_operation
         }
     }
     ERR_pop_to_mark();
+    if (r->watch != NULL && unheard == NULL)
+        *lasting = 0; /* there was no memory to ask so that the answer had to be new */
     free(unheard);
     return method;
 }
@@ -462,7 +464,8 @@ static size_t capacity_within(size_t entries, size_t bytes)
 
 AESOP_RESOLVER *AESOP_RESOLVER_new(OSSL_LIB_CTX *libctx, size_t entries, size_t bytes, unsigned flags)
 {
-    const size_t capacity = capacity_within(entries != 0 ? entries : CAPACITY_DEFAULT, bytes);
+    const size_t most = entries == 0 ? CAPACITY_DEFAULT : entries < UINT32_MAX ? entries : UINT32_MAX - 1;
+    const size_t capacity = capacity_within(most, bytes);
     AESOP_RESOLVER *r;
 
     if (capacity == 0) {

@@ -430,6 +430,12 @@ static void bounded_bytes(void)
     AESOP_RESOLVER *r = AESOP_RESOLVER_new(ctx, 3, 1000000, 0);
     CU_ASSERT_EQUAL(stats_of(r).capacity, 3);
     AESOP_RESOLVER_free(r);
+    /* As many as there is room for. */
+    r = AESOP_RESOLVER_new(ctx, SIZE_MAX, 100000, 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    CHECK(stats_of(r).capacity >= last && stats_of(r).bytes <= 100000, "%zu entries in %zu bytes", stats_of(r).capacity,
+          stats_of(r).bytes);
+    AESOP_RESOLVER_free(r);
     support_ctx_free(ctx);
 }
 
