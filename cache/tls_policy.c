@@ -2,6 +2,7 @@
 /* Constraints on a TLS handshake, through OpenSSL's security callback. */
 #include "cache/resolver.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <openssl/x509.h>
@@ -177,11 +178,22 @@ static int permits_key(const struct handshake *h, const EVP_PKEY *key, X509 *cer
     return permits(h, curve, 0, 0);
 }
 
-/* The signature on a certificate; who signs himself is not believed for that. */
+/*
+ * The signature on a certificate; who signs himself is not believed for that. An RSA-PSS one has its digest among its
+ * parameters: it goes by its own name, and by one like those of signature algorithms.
+ */
 static int permits_signature(const struct handshake *h, X509 *certificate)
 {
-    return (X509_get_extension_flags(certificate) & EXFLAG_SS) != 0 ||
-           permits(h, OBJ_nid2ln(X509_get_signature_nid(certificate)), 0, 0);
+    const int nid = X509_get_signature_nid(certificate);
+    char pss[64];
+    int digest;
+
+    if ((X509_get_extension_flags(certificate) & EXFLAG_SS) != 0)
+        return 1;
+    if (nid != NID_rsassaPss || !X509_get_signature_info(certificate, &digest, NULL, NULL, NULL))
+        return permits(h, OBJ_nid2ln(nid), 0, 0);
+    snprintf(pss, sizeof pss, "rsa_pss_%s", OBJ_nid2sn(digest));
+    return permits(h, "RSASSA-PSS", 0, 0) && permits(h, pss, 0, 0);
 }
 
 /* For a certificate the use is that of the end that presents it: the peer of a server is a client. */

@@ -11,7 +11,9 @@
 
 #include <openssl/core_names.h>
 #include <openssl/err.h>
+#include <openssl/rsa.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 
 #include "aesop/resolver.h"
 
@@ -329,6 +331,68 @@ static void curves_of_certificates(void)
     SSL_CTX_free(ctx);
 }
 
+/* A certificate for the key that another one issues, signed with RSA, PSS or not, and the digest. */
+static X509 *issued_certificate(EVP_PKEY *key, int padding, const EVP_MD *digest)
+{
+    X509 *certificate = X509_new_ex(lib, NULL);
+    X509_NAME *issuer = X509_NAME_new();
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    EVP_PKEY_CTX *key_ctx;
+
+    CU_ASSERT_TRUE(certificate != NULL && issuer != NULL && ctx != NULL &&
+                   X509_NAME_add_entry_by_txt(issuer, "CN", MBSTRING_ASC, (const unsigned char *)"CA", -1, -1, 0) &&
+                   X509_set_issuer_name(certificate, issuer) && X509_set_pubkey(certificate, key) &&
+                   X509_gmtime_adj(X509_getm_notBefore(certificate), 0) != NULL &&
+                   X509_gmtime_adj(X509_getm_notAfter(certificate), 3600) != NULL &&
+                   EVP_DigestSignInit(ctx, &key_ctx, digest, NULL, key) &&
+                   EVP_PKEY_CTX_set_rsa_padding(key_ctx, padding) > 0 && X509_sign_ctx(certificate, ctx) > 0);
+    X509_NAME_free(issuer);
+    EVP_MD_CTX_free(ctx);
+    return certificate;
+}
+
+/* The signature of a certificate: its digest too, which is not part of RSA-PSS's name. */
+static void signatures_of_certificates(void)
+{
+    static const struct {
+        int padding, sha1;
+        const char *constraints;
+        int permitted;
+    } cases[] = {
+        { RSA_PKCS1_PADDING, 1, "SHA1", 0 },
+        { RSA_PKCS1_PADDING, 0, "SHA1", 1 },
+        { RSA_PKCS1_PADDING, 1, "SHA1withRSA", 0 },
+        { RSA_PKCS1_PADDING, 1, "RSASSA-PSS", 1 },
+        { RSA_PKCS1_PSS_PADDING, 1, "SHA1", 0 },
+        { RSA_PKCS1_PSS_PADDING, 0, "SHA1", 1 },
+        { RSA_PKCS1_PSS_PADDING, 0, "SHA-256", 0 },
+        { RSA_PKCS1_PSS_PADDING, 1, "SHA1withRSA", 0 },
+        { RSA_PKCS1_PSS_PADDING, 1, "RSASSA-PSS", 0 },
+        { RSA_PKCS1_PSS_PADDING, 1, "rsa_pss", 0 },
+        { RSA_PKCS1_PSS_PADDING, 1, "SHA1 usage TLSServer", 1 },
+        { RSA_PKCS1_PSS_PADDING, 1, "SHA1 usage CertificateSignature", 0 },
+    };
+    SSL_CTX *ctx = SSL_CTX_new_ex(lib, NULL, TLS_method());
+    EVP_PKEY *key = EVP_PKEY_Q_keygen(lib, NULL, "RSA", (size_t)2048);
+
+    CU_ASSERT_TRUE_FATAL(ctx != NULL && key != NULL);
+    SSL_CTX_set_security_level(ctx, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        X509 *certificate = issued_certificate(key, cases[i].padding, cases[i].sha1 ? EVP_sha1() : EVP_sha256());
+        AESOP_RESOLVER *r = AESOP_RESOLVER_new(lib, 0, 0, 0);
+
+        CU_ASSERT_TRUE_FATAL(r != NULL && AESOP_RESOLVER_set_constraints(r, cases[i].constraints));
+        CHECK(AESOP_RESOLVER_security_callback(NULL, ctx, SSL_SECOP_CA_MD, 256, NID_undef, certificate, r) ==
+                  cases[i].permitted,
+              "%s, %s, \"%s\"", cases[i].padding == RSA_PKCS1_PADDING ? "PKCS#1" : "PSS",
+              cases[i].sha1 ? "SHA-1" : "SHA-256", cases[i].constraints);
+        X509_free(certificate);
+        AESOP_RESOLVER_free(r);
+    }
+    EVP_PKEY_free(key);
+    SSL_CTX_free(ctx);
+}
+
 /* The same questions a second time are answered from memory. */
 static void decisions_are_remembered(void)
 {
@@ -367,6 +431,7 @@ int main(int argc, char **argv)
     CU_ADD_TEST(suite, never_weaker);
     CU_ADD_TEST(suite, every_code);
     CU_ADD_TEST(suite, curves_of_certificates);
+    CU_ADD_TEST(suite, signatures_of_certificates);
     CU_ADD_TEST(suite, decisions_are_remembered);
     return support_run();
 }
