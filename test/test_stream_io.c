@@ -260,7 +260,7 @@ static void test_growing_memory(void)
         }
 }
 
-/* ---- reset, re-keying, duplicates ---- */
+/* ---- reset, re-keying, copies ---- */
 
 static size_t read_rest(BIO *b, unsigned char *to, size_t capacity)
 {
