@@ -39,8 +39,87 @@ int aesop_gcm_encrypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uin
                       size_t len);
 int aesop_gcm_decrypt(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out, const uint8_t *in,
                       size_t len);
-/* The full 16-byte tag. The message is over. */
-void aesop_gcm_tag(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t tag[16]);
+/* The full 16-byte tag. The message is over. Returns 1. */
+static inline int aesop_gcm_tag(const struct aesop_dispatch *d, const struct aesop_gcm *gcm, uint8_t tag[16])
+{
+    return d->narrow->gcm_tag(&gcm->key, &gcm->state, tag, gcm->aad_bytes, gcm->text_bytes);
+}
+
+/*
+ * Almost every message is an IV of 12 bytes, a little associated data, and text in one piece. A message of 16 bytes
+ * spends more instructions on being passed on than on AES; so for those there is what follows: the caller asks whether
+ * it is usual, and then does it without a call but the kernel's, in which it ends. They return 1.
+ *
+ * Short runs gain nothing from wide registers and pay for filling and folding them. Measured through whole messages of
+ * GCM, 16 bytes with associated data take 25 ns on aesni where vaes512 takes 35.
+ */
+#define AESOP_GCM_NARROW_BYTES 32
+
+static inline const struct aesop_kernels *aesop_gcm_kernels_for(const struct aesop_dispatch *d, size_t len)
+{
+    return len <= AESOP_GCM_NARROW_BYTES ? d->narrow : d->kernels;
+}
+
+/* What kernels take. */
+static inline int aesop_in_place_or_apart(const uint8_t *out, const uint8_t *in, size_t len)
+{
+    const uintptr_t ahead = (uintptr_t)out - (uintptr_t)in;
+
+    return ahead == 0 || (ahead >= len && 0 - ahead >= len);
+}
+
+/* Whether more powers of H would be of no use to a run of len bytes. */
+static inline int aesop_gcm_has_powers(const struct aesop_kernels *kernels, const struct aesop_gcm_key *key, size_t len)
+{
+    return len <= (size_t)key->powers * AESOP_BLOCK_BYTES || key->powers >= kernels->max_powers;
+}
+
+static inline int aesop_gcm_start_usual(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t iv[12])
+{
+    gcm->aad_bytes = 0;
+    gcm->text_bytes = 0;
+    return d->narrow->gcm_start(&gcm->key, &gcm->state, iv, 12);
+}
+
+static inline int aesop_gcm_is_usual_aad(const struct aesop_dispatch *d, const struct aesop_gcm *gcm, size_t len)
+{
+    return gcm->text_bytes == 0 && gcm->aad_bytes == 0 && len - 1 < AESOP_GCM_NARROW_BYTES &&
+           aesop_gcm_has_powers(d->narrow, &gcm->key, len);
+}
+
+static inline int aesop_gcm_aad_usual(const struct aesop_dispatch *d, struct aesop_gcm *gcm, const uint8_t *aad,
+                                      size_t len)
+{
+    gcm->aad_bytes = len;
+    return d->narrow->gcm_hash(&gcm->key, &gcm->state, aad, len);
+}
+
+/* Nothing of such a text can fail. */
+static inline int aesop_gcm_is_usual_text(const struct aesop_dispatch *d, const struct aesop_gcm *gcm, size_t len)
+{
+    return gcm->text_bytes == 0 && len - 1 < d->chunk && len < d->nt_bytes;
+}
+
+/* Whether it can go to the kernel as it is; aesop_gcm_encrypt or aesop_gcm_decrypt would see to what is missing. */
+static inline int aesop_gcm_is_ready(const struct aesop_dispatch *d, const struct aesop_gcm *gcm, const uint8_t *out,
+                                     const uint8_t *in, size_t len)
+{
+    return aesop_gcm_has_powers(aesop_gcm_kernels_for(d, len), &gcm->key, len) && aesop_in_place_or_apart(out, in, len);
+}
+
+static inline int aesop_gcm_encrypt_usual(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out,
+                                          const uint8_t *in, size_t len)
+{
+    gcm->text_bytes = len;
+    return aesop_gcm_kernels_for(d, len)->gcm_enc(&gcm->key, &gcm->state, out, in, len);
+}
+
+static inline int aesop_gcm_decrypt_usual(const struct aesop_dispatch *d, struct aesop_gcm *gcm, uint8_t *out,
+                                          const uint8_t *in, size_t len)
+{
+    gcm->text_bytes = len;
+    return aesop_gcm_kernels_for(d, len)->gcm_dec(&gcm->key, &gcm->state, out, in, len);
+}
 
 /*
  * CBC over len bytes, a multiple of 16; iv is replaced by the last ciphertext block. out may equal in or overlap it

@@ -549,18 +549,20 @@ VEC_INLINE void gcm_short(const struct aesop_gcm_key *key, struct aesop_gcm_stat
     gcm_finish(key, state, &c, &g, out, in, len, enc, least, most);
 }
 
-static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_enc_long)(const struct aesop_gcm_key *key,
-                                                                      struct aesop_gcm_state *state, uint8_t *out,
-                                                                      const uint8_t *in, size_t len)
+static __attribute__((noinline)) VEC_TARGET int KERNEL(gcm_enc_long)(const struct aesop_gcm_key *key,
+                                                                     struct aesop_gcm_state *state, uint8_t *out,
+                                                                     const uint8_t *in, size_t len)
 {
     gcm_long(key, state, out, in, len, 1, 0);
+    return 1;
 }
 
-static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_dec_long)(const struct aesop_gcm_key *key,
-                                                                      struct aesop_gcm_state *state, uint8_t *out,
-                                                                      const uint8_t *in, size_t len)
+static __attribute__((noinline)) VEC_TARGET int KERNEL(gcm_dec_long)(const struct aesop_gcm_key *key,
+                                                                     struct aesop_gcm_state *state, uint8_t *out,
+                                                                     const uint8_t *in, size_t len)
 {
     gcm_long(key, state, out, in, len, 0, 0);
+    return 1;
 }
 
 static VEC_TARGET void KERNEL(gcm_enc_nt)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
@@ -578,18 +580,20 @@ static VEC_TARGET void KERNEL(gcm_dec_nt)(const struct aesop_gcm_key *key, struc
 }
 
 /* Apart for the same reason. */
-static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_enc_medium)(const struct aesop_gcm_key *key,
-                                                                        struct aesop_gcm_state *state, uint8_t *out,
-                                                                        const uint8_t *in, size_t len)
+static __attribute__((noinline)) VEC_TARGET int KERNEL(gcm_enc_medium)(const struct aesop_gcm_key *key,
+                                                                       struct aesop_gcm_state *state, uint8_t *out,
+                                                                       const uint8_t *in, size_t len)
 {
     gcm_short(key, state, out, in, len, 1, 5, 8);
+    return 1;
 }
 
-static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_dec_medium)(const struct aesop_gcm_key *key,
-                                                                        struct aesop_gcm_state *state, uint8_t *out,
-                                                                        const uint8_t *in, size_t len)
+static __attribute__((noinline)) VEC_TARGET int KERNEL(gcm_dec_medium)(const struct aesop_gcm_key *key,
+                                                                       struct aesop_gcm_state *state, uint8_t *out,
+                                                                       const uint8_t *in, size_t len)
 {
     gcm_short(key, state, out, in, len, 0, 5, 8);
+    return 1;
 }
 
 VEC_INLINE int gcm_is_medium(const struct aesop_gcm_key *key, size_t len)
@@ -597,26 +601,24 @@ VEC_INLINE int gcm_is_medium(const struct aesop_gcm_key *key, size_t len)
     return len <= 8 * VEC_BYTES && (len + 15) / 16 <= key->powers;
 }
 
-static VEC_TARGET void KERNEL(gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                                       const uint8_t *in, size_t len)
+static VEC_TARGET int KERNEL(gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                                      const uint8_t *in, size_t len)
 {
-    if (len <= 4 * VEC_BYTES)
-        gcm_short(key, state, out, in, len, 1, 1, 4);
-    else if (gcm_is_medium(key, len))
-        KERNEL(gcm_enc_medium)(key, state, out, in, len);
-    else
-        KERNEL(gcm_enc_long)(key, state, out, in, len);
+    if (len > 4 * VEC_BYTES)
+        return gcm_is_medium(key, len) ? KERNEL(gcm_enc_medium)(key, state, out, in, len)
+                                       : KERNEL(gcm_enc_long)(key, state, out, in, len);
+    gcm_short(key, state, out, in, len, 1, 1, 4);
+    return 1;
 }
 
-static VEC_TARGET void KERNEL(gcm_dec)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                                       const uint8_t *in, size_t len)
+static VEC_TARGET int KERNEL(gcm_dec)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                                      const uint8_t *in, size_t len)
 {
-    if (len <= 4 * VEC_BYTES)
-        gcm_short(key, state, out, in, len, 0, 1, 4);
-    else if (gcm_is_medium(key, len))
-        KERNEL(gcm_dec_medium)(key, state, out, in, len);
-    else
-        KERNEL(gcm_dec_long)(key, state, out, in, len);
+    if (len > 4 * VEC_BYTES)
+        return gcm_is_medium(key, len) ? KERNEL(gcm_dec_medium)(key, state, out, in, len)
+                                       : KERNEL(gcm_dec_long)(key, state, out, in, len);
+    gcm_short(key, state, out, in, len, 0, 1, 4);
+    return 1;
 }
 
 /* GHASH of len bytes, at least one, zero-padded. */
@@ -656,44 +658,48 @@ VEC_INLINE __m128i gcm_hash_lengths(const struct aesop_gcm_key *key, __m128i x, 
     return vec_low_block(ghash_mul_alone(vec_first_block(_mm_xor_si128(x, lengths)), key->h[AESOP_GCM_MAX_POWERS - 1]));
 }
 
-static VEC_TARGET void KERNEL(gcm_hash)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state,
-                                        const uint8_t *in, size_t len)
+static VEC_TARGET int KERNEL(gcm_hash)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state,
+                                       const uint8_t *in, size_t len)
 {
     block_store(state->ghash, gcm_hash(key, block_load(state->ghash), in, len));
+    return 1;
 }
 
-VEC_INLINE void gcm_start_at(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, __m128i j0,
-                             const int secret)
+VEC_INLINE int gcm_start_at(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, __m128i j0, __m128i next,
+                            const int secret)
 {
     block_store(state->ghash, _mm_setzero_si128());
-    block_store(state->counter, block_reverse(_mm_add_epi32(block_reverse(j0), _mm_cvtsi32_si128(1))));
+    block_store(state->counter, next);
     block_store(state->tag_mask, block_encrypt(&key->aes, j0));
     state->counter_is_secret = secret;
+    return 1;
 }
 
 /* Apart, since it would save registers for the other as well. */
-static __attribute__((noinline)) VEC_TARGET void KERNEL(gcm_start_hashed)(const struct aesop_gcm_key *key,
-                                                                          struct aesop_gcm_state *state,
-                                                                          const uint8_t *iv, size_t iv_len)
+static __attribute__((noinline)) VEC_TARGET int KERNEL(gcm_start_hashed)(const struct aesop_gcm_key *key,
+                                                                         struct aesop_gcm_state *state,
+                                                                         const uint8_t *iv, size_t iv_len)
 {
-    const __m128i x = gcm_hash(key, _mm_setzero_si128(), iv, iv_len);
+    const __m128i x = gcm_hash(key, _mm_setzero_si128(), iv, iv_len), j0 = gcm_hash_lengths(key, x, 0, iv_len);
 
-    gcm_start_at(key, state, block_reverse(gcm_hash_lengths(key, x, 0, iv_len)), 1);
+    return gcm_start_at(key, state, block_reverse(j0), block_reverse(_mm_add_epi32(j0, _mm_cvtsi32_si128(1))), 1);
 }
 
-static VEC_TARGET void KERNEL(gcm_start)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state,
-                                         const uint8_t *iv, size_t iv_len)
+static VEC_TARGET int KERNEL(gcm_start)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state,
+                                        const uint8_t *iv, size_t iv_len)
 {
-    if (iv_len == 12) /* SP 800-38D, 7.1, step 2 */
-        gcm_start_at(key, state, _mm_insert_epi32(block_load_iv(iv), 1 << 24, 3), 0);
-    else
-        KERNEL(gcm_start_hashed)(key, state, iv, iv_len);
+    if (iv_len != 12)
+        return KERNEL(gcm_start_hashed)(key, state, iv, iv_len);
+
+    const __m128i block = block_load_iv(iv); /* SP 800-38D, 7.1, step 2 */
+    return gcm_start_at(key, state, _mm_insert_epi32(block, 1 << 24, 3), _mm_insert_epi32(block, 2 << 24, 3), 0);
 }
 
-static VEC_TARGET void KERNEL(gcm_tag)(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state,
-                                       uint8_t tag[16], uint64_t aad_bytes, uint64_t text_bytes)
+static VEC_TARGET int KERNEL(gcm_tag)(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state,
+                                      uint8_t tag[16], uint64_t aad_bytes, uint64_t text_bytes)
 {
     const __m128i x = gcm_hash_lengths(key, block_load(state->ghash), aad_bytes, text_bytes);
 
     block_store(tag, _mm_xor_si128(block_reverse(x), block_load(state->tag_mask)));
+    return 1;
 }

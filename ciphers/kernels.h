@@ -91,30 +91,32 @@ struct aesop_kernels {
     void (*gcm_powers)(struct aesop_gcm_key *key, uint32_t count);
 
     /*
+     * What each message calls returns 1: a caller whose own answer that is ends in a jump.
+     *
      * Starts a message: J0 from the iv (iv_len >= 1; one of other than 12 bytes needs min(blocks, batch_blocks)
      * powers), the counter after it, GHASH of nothing.
      */
-    void (*gcm_start)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *iv, size_t iv_len);
+    int (*gcm_start)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *iv, size_t iv_len);
     /* Adds len > 0 bytes to GHASH, zero-padded to a block. Needs min(blocks, batch_blocks) powers, uses more. */
-    void (*gcm_hash)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *in, size_t len);
+    int (*gcm_hash)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *in, size_t len);
     /*
      * Encrypt or decrypt a run of len > 0 bytes, and authenticate its ciphertext, the last block zero-padded. Needs
      * min(blocks, batch_blocks) powers, and uses more where there are. The counter counts in its low 32 bits and may wrap anywhere: vectors add
      * 32-bit lanes. Leaves the keystream of the last block in the state when that block is partial. out equals in or
      * does not overlap it.
      */
-    void (*gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
-                    size_t len);
-    void (*gcm_dec)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
-                    size_t len);
+    int (*gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
+                   size_t len);
+    int (*gcm_dec)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
+                   size_t len);
     /* The same for payloads that no cache holds. */
     void (*gcm_enc_nt)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
                        size_t len);
     void (*gcm_dec_nt)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
                        size_t len);
     /* The full tag of a message of so many bytes of associated data and text. */
-    void (*gcm_tag)(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state, uint8_t tag[16],
-                    uint64_t aad_bytes, uint64_t text_bytes);
+    int (*gcm_tag)(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state, uint8_t tag[16],
+                   uint64_t aad_bytes, uint64_t text_bytes);
 };
 
 #endif

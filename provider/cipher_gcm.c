@@ -282,8 +282,7 @@ static inline int init_message(struct gcm *gcm, const unsigned char *iv, uint8_t
     gcm->iv_random = 0;
     gcm->iv_state = IV_IN_USE;
     memcpy(gcm->iv, iv, GCM_IV_BYTES);
-    aesop_gcm_start(&gcm->provider->dispatch, &gcm->cipher, iv, GCM_IV_BYTES); /* gcm->iv is still being written */
-    return 1;
+    return aesop_gcm_start_usual(&gcm->provider->dispatch, &gcm->cipher, iv); /* gcm->iv is still being written */
 }
 
 /* Apart, since it saves registers. */
@@ -346,8 +345,7 @@ static inline int make_tag(struct gcm *gcm)
 {
     gcm->iv_state = IV_FINISHED;
     gcm->tag_len = GCM_TAG_BYTES;
-    aesop_gcm_tag(&gcm->provider->dispatch, &gcm->cipher, gcm->tag);
-    return 1;
+    return aesop_gcm_tag(&gcm->provider->dispatch, &gcm->cipher, gcm->tag);
 }
 
 AESOP_APART static int check_tag(struct gcm *gcm)
@@ -455,15 +453,21 @@ static int gcm_update(void *ctx, unsigned char *out, size_t *out_len, size_t out
     struct gcm *gcm = ctx;
     const struct aesop_dispatch *d = &gcm->provider->dispatch;
 
-    if (in_len - 1 >= out_size || in_len > AESOP_GCM_MAX_TEXT_BYTES || gcm->iv_state != IV_IN_USE ||
-        gcm->tls_aad_len != 0 || gcm->cipher.text_bytes != 0 || (out == NULL && gcm->cipher.aad_bytes != 0))
+    if (gcm->iv_state != IV_IN_USE || gcm->tls_aad_len != 0 || in_len > out_size)
+        return update_any(gcm, out, out_len, out_size, in, in_len);
+    if (out == NULL) {
+        if (!aesop_gcm_is_usual_aad(d, &gcm->cipher, in_len))
+            return update_any(gcm, out, out_len, out_size, in, in_len);
+        *out_len = in_len;
+        return aesop_gcm_aad_usual(d, &gcm->cipher, in, in_len);
+    }
+    if (!aesop_gcm_is_usual_text(d, &gcm->cipher, in_len))
         return update_any(gcm, out, out_len, out_size, in, in_len);
     *out_len = in_len;
-    if (out == NULL)
-        return aesop_gcm_aad(d, &gcm->cipher, in, in_len);
-    if (gcm->encrypting)
-        return aesop_gcm_encrypt(d, &gcm->cipher, out, in, in_len);
-    return aesop_gcm_decrypt(d, &gcm->cipher, out, in, in_len);
+    if (!aesop_gcm_is_ready(d, &gcm->cipher, out, in, in_len))
+        return (gcm->encrypting ? aesop_gcm_encrypt : aesop_gcm_decrypt)(d, &gcm->cipher, out, in, in_len);
+    return gcm->encrypting ? aesop_gcm_encrypt_usual(d, &gcm->cipher, out, in, in_len)
+                           : aesop_gcm_decrypt_usual(d, &gcm->cipher, out, in, in_len);
 }
 
 static int gcm_final(void *ctx, unsigned char *out, size_t *out_len, size_t out_size)

@@ -979,62 +979,70 @@ static void broken_gcm_powers(struct aesop_gcm_key *key, uint32_t count)
         key->h[AESOP_GCM_MAX_POWERS - count][0] ^= 0x01;
 }
 
-static void broken_gcm_start(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *iv,
-                             size_t iv_len)
+static int broken_gcm_start(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *iv,
+                            size_t iv_len)
 {
     sound->gcm_start(key, state, iv, iv_len);
     state->counter[0] ^= 0x80;
+    return 1;
 }
 
 /* The way of IVs that are not 96 bits long. */
-static void broken_gcm_start_long(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *iv,
-                                  size_t iv_len)
+static int broken_gcm_start_long(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *iv,
+                                 size_t iv_len)
 {
     sound->gcm_start(key, state, iv, iv_len);
     if (iv_len != 12)
         state->counter[0] ^= 0x80;
+    return 1;
 }
 
-static void broken_gcm_hash(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *in,
-                            size_t len)
+static int broken_gcm_hash(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *in,
+                           size_t len)
 {
     sound->gcm_hash(key, state, in, len);
     state->ghash[0] ^= 0x01;
+    return 1;
 }
 
-static void broken_gcm_enc(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                           const uint8_t *in, size_t len)
+static int broken_gcm_enc(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                          const uint8_t *in, size_t len)
 {
     sound->gcm_enc(key, state, out, in, len);
     state->ghash[15] ^= 0x01;
+    return 1;
 }
 
-static void broken_gcm_enc_text(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                                const uint8_t *in, size_t len)
+static int broken_gcm_enc_text(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                               const uint8_t *in, size_t len)
 {
     sound->gcm_enc(key, state, out, in, len);
     out[len / 2] ^= 0x01;
+    return 1;
 }
 
-static void broken_gcm_dec(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                           const uint8_t *in, size_t len)
+static int broken_gcm_dec(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                          const uint8_t *in, size_t len)
 {
     sound->gcm_dec(key, state, out, in, len);
     state->ghash[15] ^= 0x01;
+    return 1;
 }
 
-static void broken_gcm_dec_text(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                                const uint8_t *in, size_t len)
+static int broken_gcm_dec_text(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                               const uint8_t *in, size_t len)
 {
     sound->gcm_dec(key, state, out, in, len);
     out[len - 1] ^= 0x01;
+    return 1;
 }
 
-static void broken_gcm_tag(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state, uint8_t tag[16],
-                           uint64_t aad_bytes, uint64_t text_bytes)
+static int broken_gcm_tag(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state, uint8_t tag[16],
+                          uint64_t aad_bytes, uint64_t text_bytes)
 {
     sound->gcm_tag(key, state, tag, aad_bytes, text_bytes);
     tag[15] ^= 0x01;
+    return 1;
 }
 
 /* What is not NULL replaces the sound function. */
