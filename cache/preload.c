@@ -650,7 +650,7 @@ int OPENSSL_init_crypto(uint64_t options, const OPENSSL_INIT_SETTINGS *settings)
 
     start();
     result = libcrypto.OPENSSL_init_crypto(options, settings);
-    if ((options & OPENSSL_INIT_LOAD_CONFIG) != 0 && !atomic_exchange(&configured, 1))
+    if ((options & OPENSSL_INIT_LOAD_CONFIG) != 0 && !configured && !atomic_exchange(&configured, 1))
         changed();
     return result;
 }
