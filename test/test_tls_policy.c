@@ -106,6 +106,10 @@ static const struct wish {
       BOTH }, /* it is a server's, for both */
     { TLS1_3_VERSION, "TLS_AES_128_GCM_SHA256", "RSA keySize < 3072 & usage TLSClient", 0 },
 
+    /* nothing asks the client about it: no signature, or none whose algorithm is negotiated */
+    { TLS1_2_VERSION, "AES128-GCM-SHA256", "RSA keySize <= 2048", SERVER },
+    { TLS1_1_VERSION, "ECDHE-RSA-AES128-SHA", "RSA keySize <= 2048", SERVER },
+
     /* use by one end */
     { TLS1_3_VERSION, "TLS_AES_128_GCM_SHA256", "AES usage TLSServer", SERVER },
     { TLS1_3_VERSION, "TLS_AES_128_GCM_SHA256", "AES usage TLSClient", CLIENT },
