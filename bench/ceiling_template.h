@@ -83,27 +83,37 @@ VEC_INLINE void mix_round(vec s[], const int n, const struct aesop_aes_key *key,
         s[i] = decrypt ? vec_aesdec(s[i], k) : vec_aesenc(s[i], k);
 }
 
-/* The products of one vector with its power of H, by Karatsuba. */
-VEC_INLINE void mix_multiply(vec product[3], const struct mix_key *key, const uint8_t *in, const int i)
+/* The products of one vector with its power of H, by as many multiplications as the kernels of this width have. */
+enum { PRODUCTS = VEC_KARATSUBA ? 3 : 4 };
+
+VEC_INLINE void mix_multiply(vec product[PRODUCTS], const struct mix_key *key, const uint8_t *in, const int i)
 {
     const vec data = vec_reverse(vec_load(in + i * VEC_BYTES)), power = vec_load(key->powers[2 * i]);
-    const vec folded = vec_xor(data, vec_swap_halves(data));
 
     product[0] = vec_clmul(data, power, 0x00);
     product[1] = vec_clmul(data, power, 0x11);
-    product[2] = vec_clmul(folded, vec_load(key->powers[2 * i + 1]), 0x00);
+    if (VEC_KARATSUBA) {
+        const vec folded = vec_xor(data, vec_swap_halves(data));
+
+        product[2] = vec_clmul(folded, vec_load(key->powers[2 * i + 1]), 0x00);
+    } else {
+        product[2] = vec_clmul(data, power, 0x01);
+        product[PRODUCTS - 1] = vec_clmul(data, power, 0x10);
+    }
 }
 
 /* Adds the products of vectors i and i + 1: one instruction where it takes three operands. */
 VEC_INLINE void mix_hash(vec sum[3], const struct mix_key *key, const uint8_t *in, const int i)
 {
-    vec first[3], second[3];
+    vec first[PRODUCTS], second[PRODUCTS];
 
     mix_multiply(first, key, in, i);
     mix_multiply(second, key, in, i + 1);
     UNROLL
     for (int j = 0; j < 3; j++)
         sum[j] = vec_xor3(sum[j], first[j], second[j]);
+    if (PRODUCTS > 3)
+        sum[2] = vec_xor3(sum[2], first[PRODUCTS - 1], second[PRODUCTS - 1]);
     SETTLE_ALL(sum, 3);
 }
 
