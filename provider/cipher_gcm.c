@@ -500,10 +500,23 @@ static int gcm_cipher(void *ctx, unsigned char *out, size_t *out_len, size_t out
 
 /* ---- parameters ---- */
 
+/* A parameter can be wrong in itself, or its value be refused: what refuses raises why, and nothing comes on top. */
+enum answer { WRONG_PARAMETER = -1, REFUSED, DONE };
+
+static int answered(int ok)
+{
+    return ok ? DONE : WRONG_PARAMETER;
+}
+
+static int is_octets(const OSSL_PARAM *p)
+{
+    return p->data_type == OSSL_PARAM_OCTET_STRING && p->data != NULL;
+}
+
 static int get_iv(struct gcm *gcm, OSSL_PARAM *p)
 {
     /* Asked for before the first update, a random IV has to be there already. */
-    return need_iv(gcm) && aesop_param_set_octets(p, gcm->iv, gcm->iv_len);
+    return need_iv(gcm) ? answered(aesop_param_set_octets(p, gcm->iv, gcm->iv_len)) : REFUSED;
 }
 
 /* As many bytes of the tag as there is room for, or its length. */
@@ -513,49 +526,49 @@ static int get_tag(const struct gcm *gcm, OSSL_PARAM *p)
 
     if (!gcm->encrypting || gcm->tag_len == 0 || len == 0 || len > gcm->tag_len) {
         RAISE(gcm, AESOP_R_INVALID_TAG, "a tag of 1 to 16 bytes is there when an encryption has ended");
-        return 0;
+        return REFUSED;
     }
-    return p->data_type == OSSL_PARAM_OCTET_STRING && aesop_param_set_octets(p, gcm->tag, len);
+    return answered(p->data_type == OSSL_PARAM_OCTET_STRING && aesop_param_set_octets(p, gcm->tag, len));
 }
 
 AESOP_APART static int get_ctx_params_any(struct gcm *gcm, OSSL_PARAM params[])
 {
-    int ok = 1;
+    int answer = DONE;
 
-    for (OSSL_PARAM *p = params; ok && p != NULL && p->key != NULL; p++) {
+    for (OSSL_PARAM *p = params; answer == DONE && p != NULL && p->key != NULL; p++) {
         switch (aesop_param_find(p->key)) {
         case AESOP_PARAM_TAG:
-            ok = get_tag(gcm, p);
+            answer = get_tag(gcm, p);
             break;
         case AESOP_PARAM_IVLEN:
-            ok = aesop_param_set_size(p, gcm->iv_len);
+            answer = answered(aesop_param_set_size(p, gcm->iv_len));
             break;
         case AESOP_PARAM_KEYLEN:
-            ok = aesop_param_set_size(p, gcm->key_bytes);
+            answer = answered(aesop_param_set_size(p, gcm->key_bytes));
             break;
         case AESOP_PARAM_TAGLEN:
-            ok = aesop_param_set_size(p, gcm->tag_len != 0 ? gcm->tag_len : GCM_TAG_BYTES);
+            answer = answered(aesop_param_set_size(p, gcm->tag_len != 0 ? gcm->tag_len : GCM_TAG_BYTES));
             break;
         case AESOP_PARAM_IV:
         case AESOP_PARAM_UPDATED_IV:
-            ok = get_iv(gcm, p);
+            answer = get_iv(gcm, p);
             break;
         case AESOP_PARAM_IV_GENERATED:
-            ok = aesop_param_set_size(p, gcm->iv_random);
+            answer = answered(aesop_param_set_size(p, gcm->iv_random));
             break;
         case AESOP_PARAM_TLS_AAD_PAD:
-            ok = aesop_param_set_size(p, gcm->tls_pad_bytes);
+            answer = answered(aesop_param_set_size(p, gcm->tls_pad_bytes));
             break;
         case AESOP_PARAM_TLS_IV_GEN:
-            ok = p->data_type == OSSL_PARAM_OCTET_STRING && p->data != NULL && next_iv(gcm, p->data, p->data_size);
+            answer = is_octets(p) ? next_iv(gcm, p->data, p->data_size) : WRONG_PARAMETER;
             break;
         default:
             break;
         }
-        if (!ok)
+        if (answer == WRONG_PARAMETER)
             RAISE(gcm, AESOP_R_FAILED_TO_SET_PARAMETER, "%s", p->key);
     }
-    return ok;
+    return answer == DONE;
 }
 
 static inline int is_whole_tag(const OSSL_PARAM *params)
@@ -581,11 +594,12 @@ static int gcm_get_ctx_params(void *ctx, OSSL_PARAM params[])
 static int set_tag(struct gcm *gcm, const OSSL_PARAM *p)
 {
     if (gcm->encrypting) {
-        RAISE(gcm, AESOP_R_TAG_NOT_NEEDED, "encryption makes the tag");
+        RAISE(gcm, AESOP_R_INVALID_TAG, "encryption makes the tag");
         return 0;
     }
     if (p->data_size == 0 || p->data_size > GCM_TAG_BYTES) {
-        RAISE(gcm, AESOP_R_INVALID_TAG, "%zu bytes, AES-GCM takes 1 to 16", p->data_size);
+        RAISE(gcm, p->data_size == 0 ? AESOP_R_INVALID_TAG : AESOP_R_FAILED_TO_GET_PARAMETER,
+              "tag: %zu bytes, AES-GCM takes 1 to 16", p->data_size);
         return 0;
     }
     memcpy(gcm->tag, p->data, p->data_size);
@@ -620,45 +634,42 @@ static int set_tls_aad(struct gcm *gcm, const uint8_t *aad, size_t len)
     return 1;
 }
 
-static int is_octets(const OSSL_PARAM *p)
-{
-    return p->data_type == OSSL_PARAM_OCTET_STRING && p->data != NULL;
-}
-
 AESOP_APART static int set_ctx_params_any(struct gcm *gcm, const OSSL_PARAM params[])
 {
     size_t size;
-    int ok = 1;
+    int answer = DONE;
 
-    for (const OSSL_PARAM *p = params; ok && p != NULL && p->key != NULL; p++) {
+    for (const OSSL_PARAM *p = params; answer == DONE && p != NULL && p->key != NULL; p++) {
         switch (aesop_param_find(p->key)) {
         case AESOP_PARAM_TAG:
-            ok = is_octets(p) && set_tag(gcm, p);
+            answer = is_octets(p) ? set_tag(gcm, p) : WRONG_PARAMETER;
             break;
         case AESOP_PARAM_IVLEN:
-            ok = aesop_param_get_size(p, &size) && set_iv_len(gcm, size);
+            answer = aesop_param_get_size(p, &size) ? set_iv_len(gcm, size) : WRONG_PARAMETER;
             break;
         case AESOP_PARAM_KEYLEN:
-            ok = aesop_param_get_size(p, &size) && size == gcm->key_bytes;
-            if (!ok)
+            answer = answered(aesop_param_get_size(p, &size));
+            if (answer == DONE && size != gcm->key_bytes) {
                 RAISE(gcm, AESOP_R_INVALID_KEY_LENGTH, "this cipher takes %d bytes", gcm->key_bytes);
+                answer = REFUSED;
+            }
             break;
         case AESOP_PARAM_TLS_AAD:
-            ok = is_octets(p) && set_tls_aad(gcm, p->data, p->data_size);
+            answer = is_octets(p) ? set_tls_aad(gcm, p->data, p->data_size) : WRONG_PARAMETER;
             break;
         case AESOP_PARAM_TLS_IV_FIXED:
-            ok = is_octets(p) && set_fixed_iv(gcm, p->data, p->data_size);
+            answer = is_octets(p) ? set_fixed_iv(gcm, p->data, p->data_size) : WRONG_PARAMETER;
             break;
         case AESOP_PARAM_TLS_IV_INV:
-            ok = is_octets(p) && set_explicit_iv(gcm, p->data, p->data_size);
+            answer = is_octets(p) ? set_explicit_iv(gcm, p->data, p->data_size) : WRONG_PARAMETER;
             break;
         default:
             break;
         }
-        if (!ok)
+        if (answer == WRONG_PARAMETER)
             RAISE(gcm, AESOP_R_FAILED_TO_GET_PARAMETER, "%s", p->key);
     }
-    return ok;
+    return answer == DONE;
 }
 
 static int gcm_set_ctx_params(void *ctx, const OSSL_PARAM params[])

@@ -336,7 +336,6 @@ static void test_reason_strings(void)
         AESOP_R_INVALID_IV_LENGTH,
         AESOP_R_INVALID_TAG,
         AESOP_R_NO_KEY_SET,
-        AESOP_R_TAG_NOT_NEEDED,
         AESOP_R_TOO_MANY_RECORDS,
         AESOP_R_INVALID_CONFIG_DATA,
         AESOP_R_SELF_TEST_KAT_FAILURE,

@@ -69,6 +69,21 @@ static void agree(const struct program *p, const char *what, const int result[SI
         differs(p, what, result[OURS], result[ORACLE]);
 }
 
+/* Programs look at the newest error. */
+static unsigned long take_error(void)
+{
+    const unsigned long error = ERR_peek_last_error();
+
+    ERR_clear_error();
+    return error;
+}
+
+static void agree_errors(const struct program *p, const char *what, const unsigned long error[SIDES])
+{
+    if (error[OURS] != error[ORACLE])
+        differs(p, what, ERR_GET_REASON(error[OURS]), ERR_GET_REASON(error[ORACLE]));
+}
+
 static void agree_bytes(const struct program *p, const char *what, unsigned char *const bytes[SIDES], size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -138,10 +153,15 @@ static void op_reset(struct program *p)
 static void op_iv_length(struct program *p)
 {
     int len = (int)(next(p) % (MAX_IV + 2)), result[SIDES];
+    unsigned long error[SIDES];
 
-    for (int side = 0; side < SIDES; side++)
+    ERR_clear_error();
+    for (int side = 0; side < SIDES; side++) {
         result[side] = EVP_CIPHER_CTX_ctrl(p->ctx[side], EVP_CTRL_AEAD_SET_IVLEN, len, NULL);
+        error[side] = take_error();
+    }
     agree(p, "set iv length", result);
+    agree_errors(p, "error: set iv length", error);
     p->iv_known = 0;
 }
 
@@ -149,26 +169,36 @@ static void op_set_tag(struct program *p)
 {
     unsigned len = next(p) % 18, slice = next(p);
     int result[SIDES];
+    unsigned long error[SIDES];
 
     /* Both refuse, but default has then overwritten the tag that it had computed. */
     if (p->encrypt)
         return;
-    for (int side = 0; side < SIDES; side++)
+    ERR_clear_error();
+    for (int side = 0; side < SIDES; side++) {
         result[side] = EVP_CIPHER_CTX_ctrl(p->ctx[side], EVP_CTRL_AEAD_SET_TAG, (int)len, pattern + slice);
+        error[side] = take_error();
+    }
     agree(p, "set tag", result);
+    agree_errors(p, "error: set tag", error);
 }
 
 static void op_get_tag(struct program *p)
 {
     unsigned char tag[SIDES][32] = { { 0 } };
     int len = (int)(next(p) % 18), result[SIDES];
+    unsigned long error[SIDES];
 
     /* Default hands out what is left of a tag that was set for another message. */
     if (!p->tagged)
         return;
-    for (int side = 0; side < SIDES; side++)
+    ERR_clear_error();
+    for (int side = 0; side < SIDES; side++) {
         result[side] = EVP_CIPHER_CTX_ctrl(p->ctx[side], EVP_CTRL_AEAD_GET_TAG, len, tag[side]);
+        error[side] = take_error();
+    }
     agree(p, "get tag", result);
+    agree_errors(p, "error: get tag", error);
     agree_bytes(p, "tag", (unsigned char *const[]){ tag[OURS], tag[ORACLE] }, sizeof tag[0]);
 }
 
