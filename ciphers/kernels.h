@@ -101,9 +101,9 @@ struct aesop_kernels {
     int (*gcm_hash)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, const uint8_t *in, size_t len);
     /*
      * Encrypt or decrypt a run of len > 0 bytes, and authenticate its ciphertext, the last block zero-padded. Needs
-     * min(blocks, batch_blocks) powers, and uses more where there are. The counter counts in its low 32 bits and may wrap anywhere: vectors add
-     * 32-bit lanes. Leaves the keystream of the last block in the state when that block is partial. out equals in or
-     * does not overlap it.
+     * min(blocks, batch_blocks) powers, and uses more where there are. The counter counts in its low 32 bits and may
+     * wrap anywhere: vectors add 32-bit lanes. Leaves the keystream of the last block in the state when that block is
+     * partial. out equals in or does not overlap it.
      */
     int (*gcm_enc)(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out, const uint8_t *in,
                    size_t len);
