@@ -28,8 +28,8 @@ VEC_INLINE __m128i chain_words(__m128i key, __m128i t)
 }
 
 /*
- * Returns zero encrypted, GCM's hash key, which goes through its rounds as their keys appear. Who has no use for it does
- * not pay: the compiler drops it.
+ * Returns zero encrypted, GCM's hash key, which goes through its rounds as their keys appear. Who has no use for it
+ * does not pay: the compiler drops it.
  */
 VEC_INLINE __m128i expand_128(struct aesop_aes_key *key, const uint8_t *user_key)
 {
