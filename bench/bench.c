@@ -205,11 +205,19 @@ size_t bench_option_choice(const char *name, const char *const choices[], size_t
     exit(1);
 }
 
+static int print_error(const char *text, size_t len, void *left)
+{
+    fwrite(text, 1, len, stderr);
+    return --*(int *)left > 0;
+}
+
 void bench_check(int ok, const char *what)
 {
+    int most = 16; /* without memory, each that is printed raises others */
+
     if (!ok) {
         fprintf(stderr, "%s: failed\n", what);
-        ERR_print_errors_fp(stderr);
+        ERR_print_errors_cb(print_error, &most);
         exit(1);
     }
 }

@@ -29,7 +29,7 @@
 #include "bench/evaluating_policy.h"
 #include "tls_pair.h"
 
-enum { POLICIES = 3, THREADS_MAX = 16, ROUNDS_MAX = 201, SLICES_MAX = 20000, HANDSHAKES_MIN = 6, CAPACITY_SMALL = 16 };
+enum { POLICIES = 3, THREADS_MAX = 16, ROUNDS_MAX = 201, SLICES_MAX = 8000, HANDSHAKES_MIN = 6, CAPACITY_SMALL = 16 };
 
 #define CONSTRAINTS \
     "SSLv3, TLSv1, TLSv1.1, DTLSv1.0, RC4, DES, MD5withRSA, DH keySize < 1024, EC keySize < 224, 3DES_EDE_CBC, anon, " \
