@@ -31,6 +31,12 @@ static const uint8_t *in_place_if_overlapping(uint8_t *out, const uint8_t *in, s
     return out;
 }
 
+/* In place from what the second level of caches holds on: that writes no line which a third one would have kept. */
+static int goes_past_caches(const struct aesop_dispatch *d, const uint8_t *out, const uint8_t *in, size_t len)
+{
+    return len >= (out == in ? d->nt_bytes / 8 : d->nt_bytes);
+}
+
 enum { NT_ALIGNMENT = 64 };
 
 /* First what is missing to the alignment, where whole blocks can make up for it, then chunks. */
@@ -62,7 +68,7 @@ static __attribute__((noinline)) void cbc_decrypt_any(const struct aesop_dispatc
 {
     in = in_place_if_overlapping(out, in, len);
 
-    const int nt = len >= d->nt_bytes;
+    const int nt = goes_past_caches(d, out, in, len);
     do {
         const size_t run = nt ? next_nt_run(d, out, len) : min_size(len, d->chunk);
 
@@ -229,7 +235,7 @@ __attribute__((noinline)) static int gcm_crypt_any(const struct aesop_dispatch *
         out += taken;
         len -= taken;
     }
-    if (len >= d->nt_bytes) {
+    if (goes_past_caches(d, out, in, len)) {
         gcm_crypt_nt(d, gcm, out, in, len, enc);
         return 1;
     }

@@ -7,7 +7,8 @@
 
 /*
  * What no cache would keep until it is read need not go through one: reading every line of the output before it is
- * written, as caches do, then takes a third of what memory can move. Measured at 30 MB: CBC decryption 8.2 to 12.3 GB/s.
+ * written, as caches do, then takes a third of what memory can move. Measured at 64 MiB: CBC decryption 5.7 to 9.5 GB/s.
+ * An output that lies in a cache, freshly written, loses by it: 16 MiB in a third level of 260 MB, 12.5 to 6.9 GB/s.
  */
 #define AESOP_NT_BYTES ((size_t)16 << 20)
 
@@ -16,7 +17,7 @@ struct aesop_dispatch {
     const struct aesop_kernels *kernels;
     const struct aesop_kernels *narrow; /* serves short runs; may be the same */
     size_t chunk;                       /* bytes of the longest run, a multiple of 4096 */
-    size_t nt_bytes;                    /* calls of so many bytes and more go past the caches */
+    size_t nt_bytes;                    /* calls of so many bytes, in place an eighth, go past the caches */
 };
 
 /* One GCM message. Contains no pointer: may be copied as bytes. */
