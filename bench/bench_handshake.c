@@ -261,7 +261,9 @@ static int measure_row(void)
             .anew = strcmp(bench_option("context", ""), "anew") == 0,
         };
         if (policy > 0) {
-            scenes[i].resolver = AESOP_RESOLVER_new(libctx, strtoul(bench_option("capacity", "0"), NULL, 10), 0, 0);
+            /* Constraints have nothing to do with providers, so none need be watched. */
+            scenes[i].resolver = AESOP_RESOLVER_new(libctx, strtoul(bench_option("capacity", "0"), NULL, 10), 0,
+                                                    AESOP_RESOLVER_NO_WATCH);
             bench_check(scenes[i].resolver != NULL && AESOP_RESOLVER_set_constraints(scenes[i].resolver, CONSTRAINTS),
                         "constraints");
             if (policy == 1)

@@ -33,7 +33,8 @@ typedef struct aesop_resolver_st AESOP_RESOLVER;
 
 /*
  * The provider "aesop-watch", which has no algorithms, is not loaded into the library context. Then nothing but
- * AESOP_RESOLVER_flush tells the resolver that providers or default properties have changed.
+ * AESOP_RESOLVER_flush tells the resolver that providers or default properties have changed. Right where only
+ * constraints are asked about: a provider more costs what goes through all of them, such as SSL_CTX_new, 1 to 2 %.
  */
 #define AESOP_RESOLVER_NO_WATCH 1u
 
