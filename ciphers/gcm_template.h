@@ -184,14 +184,26 @@ VEC_INLINE vec aes_enc_first_round(const struct aesop_aes_key *key, vec counter)
     return vec_aesenc(vec_xor(counter, vec_round_key(key, 0)), vec_round_key(key, 1));
 }
 
-/* For all counters that differ from this in the lowest byte alone. In memory, or compilers would copy it there. */
-VEC_INLINE void counters_prepare(const struct counters *c, const struct aesop_aes_key *key, __m128i counter)
+/* The first round of all counters that differ from this in the lowest byte alone, less that byte's part in it. */
+VEC_INLINE __m128i counters_first_round(const struct counters *c, const struct aesop_aes_key *key, __m128i counter)
 {
     const __m128i zero_at_end = _mm_and_si128(counter, _mm_set_epi32(0x00ffffff, -1, -1, -1));
     const __m128i whitened = _mm_xor_si128(zero_at_end, block_round_key(key, 0));
     const __m128i round = _mm_aesenc_si128(whitened, block_round_key(key, 1));
 
-    block_store(c->state->first_round, _mm_xor_si128(round, block_load_word(c->rows)));
+    return _mm_xor_si128(round, block_load_word(c->rows));
+}
+
+/* How that changes when the lowest byte overflows next: ahead of time, or all rounds of a batch would wait for it. */
+VEC_INLINE void counters_prepare_carry(const struct counters *c, const struct aesop_aes_key *key, __m128i counter)
+{
+    const uint32_t number = (c->number | 255) + 1;
+    const __m128i carried = _mm_insert_epi32(counter, (int)__builtin_bswap32(number), 3);
+    const __m128i first_round = counters_first_round(c, key, carried);
+    struct aesop_gcm_state *state = c->state;
+
+    BLOCK_FORGET(state); /* or the hot path shares this load, and broadcasts it in a step of its own */
+    block_store(state->first_round_carry, _mm_xor_si128(first_round, block_load(state->first_round)));
 }
 
 /*
@@ -208,10 +220,49 @@ VEC_INLINE struct counters counters_start(const struct aesop_gcm_key *key, struc
         .rows = tabled && key->has_first_round && !state->counter_is_secret ? key->first_round[0] : NULL,
     };
 
-    if (c.rows != NULL)
-        counters_prepare(&c, &key->aes, counter);
+    if (c.rows != NULL) {
+        block_store(state->first_round, counters_first_round(&c, &key->aes, counter)); /* or compilers would spill it */
+        if ((c.number & 255) >= 256 - GCM_BATCH_BLOCKS)
+            counters_prepare_carry(&c, &key->aes, counter);
+    }
     block_set_number(state->counter, c.number + (uint32_t)blocks);
     return c;
+}
+
+/* As many blocks as a batch has of zeros, then as many of ones. */
+static const uint64_t counters_carried[2 * GCM_BATCH_BLOCKS][2] = {
+    [GCM_BATCH_BLOCKS... 2 * GCM_BATCH_BLOCKS - 1] = { UINT64_MAX, UINT64_MAX },
+};
+
+/*
+ * counters_take where there is a table. Its rows go round as the lowest byte does; the blocks behind a carry, which may
+ * be anywhere in a batch, lack what it changes.
+ */
+VEC_INLINE void counters_take_tabled(struct counters *c, const struct aesop_aes_key *key, vec s[], const int n)
+{
+    const uint32_t low = c->number & 255, end = low + (uint32_t)n * VEC_BLOCKS;
+    const uint8_t *row = c->rows + low % 64 * AESOP_BLOCK_BYTES + low / 64 * 4;
+    const vec first_round = vec_each_block(block_load(c->state->first_round));
+
+    c->number += (uint32_t)n * VEC_BLOCKS;
+    UNROLL
+    for (int i = 0; i < n; i++)
+        s[i] = vec_xor_column(first_round, row + i * VEC_BYTES);
+    if (__builtin_expect(end < 256 - GCM_BATCH_BLOCKS, 1))
+        return;
+    if (end < 256) {
+        counters_prepare_carry(c, key, block_load(c->state->counter));
+        return;
+    }
+
+    struct aesop_gcm_state *state = c->state;
+    BLOCK_FORGET(state);
+    const vec carry = vec_each_block(block_load(state->first_round_carry));
+    const uint64_t(*carried)[2] = counters_carried + GCM_BATCH_BLOCKS - (256 - low);
+    UNROLL
+    for (int i = 0; i < n; i++)
+        s[i] = vec_xor(s[i], vec_and(carry, vec_load(carried + i * VEC_BLOCKS)));
+    block_store(state->first_round, _mm_xor_si128(block_load(state->first_round), vec_low_block(carry)));
 }
 
 /* The next n vectors of counters, after the first round of AES. */
@@ -219,6 +270,10 @@ VEC_INLINE void counters_take(struct counters *c, const struct aesop_aes_key *ke
 {
     const uint32_t number = c->number, low = number & 255;
 
+    if (c->rows != NULL) {
+        counters_take_tabled(c, key, s, n);
+        return;
+    }
     c->number += (uint32_t)n * VEC_BLOCKS;
     if (c->state->counter_is_secret || low + (uint32_t)(n + 1) * VEC_BLOCKS > 256) {
         const __m128i first = _mm_insert_epi32(block_reverse(block_load(c->state->counter)), (int)number, 0);
@@ -231,15 +286,6 @@ VEC_INLINE void counters_take(struct counters *c, const struct aesop_aes_key *ke
             counter = vec_add32(counter, step);
         }
         c->next = vec_reverse(counter);
-        if (c->rows != NULL)
-            counters_prepare(c, key, vec_low_block(c->next));
-    } else if (c->rows != NULL) {
-        const uint8_t *row = c->rows + low % 64 * AESOP_BLOCK_BYTES + low / 64 * 4;
-        const vec first_round = vec_each_block(block_load(c->state->first_round));
-
-        UNROLL
-        for (int i = 0; i < n; i++)
-            s[i] = vec_xor_column(first_round, row + i * VEC_BYTES);
     } else {
         /* The lowest byte does not overflow: big-endian counters can be added to as they are. */
         const vec step = vec_each_block(_mm_set_epi32(VEC_BLOCKS << 24, 0, 0, 0));

@@ -59,7 +59,8 @@ struct aesop_gcm_state {
     uint8_t tag_mask[AESOP_BLOCK_BYTES];  /* E(K, J0) */
     /* A kernel's own: the first round of a counter that ends in a zero byte, less that byte's part in it. */
     uint8_t first_round[AESOP_BLOCK_BYTES];
-    uint32_t counter_is_secret; /* by GHASH of a longer IV, H is known from a few counters */
+    uint8_t first_round_carry[AESOP_BLOCK_BYTES]; /* how it changes when that byte overflows next */
+    uint32_t counter_is_secret;                   /* by GHASH of a longer IV, H is known from a few counters */
 };
 
 struct aesop_kernels {

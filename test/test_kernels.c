@@ -689,9 +689,43 @@ static void counter_carries(int all_powers, uint32_t counter_is_secret)
     }
 }
 
+/* From every lowest byte, over an overflow or two of it, whole blocks and not. */
+static void counter_starts(uint32_t upper)
+{
+    enum { LEN_MAX = 530 * 16 };
+    static unsigned char want[LEN_MAX], got[LEN_MAX];
+    static const size_t lens[] = { 81 * 16, 240 * 16 + 5, 255 * 16, 256 * 16, 257 * 16 + 1, 273 * 16, LEN_MAX - 1 };
+
+    for (size_t s = 0; s < set_count; s++) {
+        const struct aesop_kernels *k = sets[s];
+        struct aesop_gcm_key key;
+
+        k->gcm_expand(&key, material.key, 32);
+        k->gcm_powers(&key, k->max_powers);
+        for (uint32_t low = 0; low < 256; low++) {
+            struct aesop_gcm_state state = { .counter_is_secret = 0 };
+
+            memcpy(state.counter, material.iv, 12);
+            put_counter32(state.counter, upper | low);
+            plain_ctr(k, &key.aes, state.counter, want, material.text, LEN_MAX);
+            for (size_t l = 0; l < sizeof lens / sizeof *lens; l++) {
+                put_counter32(state.counter, upper | low);
+                k->gcm_enc(&key, &state, got, material.text, lens[l]);
+                CHECK(memcmp(got, want, lens[l]) == 0, "%s: %zu bytes from %08x", k->name, lens[l], upper | low);
+                put_counter32(state.counter, upper | low);
+                k->gcm_dec(&key, &state, got, want, lens[l]);
+                CHECK(memcmp(got, material.text, lens[l]) == 0, "%s: decryption of %zu bytes from %08x", k->name,
+                      lens[l], upper | low);
+            }
+        }
+    }
+}
+
 /* Every way in which a byte of the counter overflows within a run, and its 32 bits (SP 800-38D, 6.5). */
 static void test_counter_carries(void)
 {
+    counter_starts(0x0000ff00);
+    counter_starts(0xffffff00);
     counter_carries(0, 0);
     counter_carries(1, 0);
     counter_carries(1, 1);
