@@ -13,7 +13,6 @@ struct ipsec_mb_message {
     uint8_t *out;
     const uint8_t *in;
     size_t size;
-    uint64_t number; /* of the message: the IV */
     uint8_t iv[16], tag[16];
 
     aes_gcm_enc_dec_t gcm_crypt; /* NULL: CBC decryption */
@@ -86,9 +85,12 @@ void ipsec_mb_message_set(struct ipsec_mb_message *m, uint8_t *out, const uint8_
 static void gcm_once(struct ipsec_mb_message *m)
 {
     static const uint8_t aad[13];
+    uint64_t number;
 
-    m->number++; /* as kernel_message.c */
-    memcpy(m->iv, &m->number, sizeof m->number);
+    /* As kernel_message.c. No copy of it: gcc would store both by SSE, which waits for the upper halves of registers. */
+    memcpy(&number, m->iv, sizeof number);
+    number++;
+    memcpy(m->iv, &number, sizeof number);
     m->gcm_crypt(&m->gcm_key, &m->gcm_context, m->out, m->in, m->size, m->iv, aad, sizeof aad, m->tag, sizeof m->tag);
 }
 
