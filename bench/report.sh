@@ -84,7 +84,7 @@ measure_all() {
         seconds=$(awk "BEGIN { print 20 * $seconds }") measure handshake handshake --tables policy --threads 1
         seconds=$(awk "BEGIN { print 2 * $seconds }") measure handshake-memory handshake --tables memory --key ecdsa \
             --threads 1
-        seconds=$(awk "BEGIN { print 2 * $seconds }") measure handshake-preload handshake --tables preload --threads 2 \
+        seconds=$(awk "BEGIN { print 6 * $seconds }") measure handshake-preload handshake --tables preload --threads 2 \
             --repeats 4
     fi
     echo "== loopback ($SECONDS s)"
