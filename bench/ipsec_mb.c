@@ -87,7 +87,7 @@ static void gcm_once(struct ipsec_mb_message *m)
     static const uint8_t aad[13];
     uint64_t number;
 
-    /* As kernel_message.c. No copy of it: gcc would store both by SSE, which waits for the upper halves of registers. */
+    /* As kernel_message.c. Without a copy: gcc would store both by SSE, which waits for upper halves of registers. */
     memcpy(&number, m->iv, sizeof number);
     number++;
     memcpy(m->iv, &number, sizeof number);

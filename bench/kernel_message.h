@@ -14,7 +14,7 @@ struct kernel_message {
 
     struct aesop_gcm gcm;
     struct aesop_aes_key key; /* CBC */
-    uint64_t number; /* of the message: the IV */
+    uint64_t number;          /* of the message: the IV */
     uint8_t iv[16], tag[16];
     void (*once)(struct kernel_message *m);
 };

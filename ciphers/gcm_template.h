@@ -112,7 +112,7 @@ VEC_INLINE vec gcm_powers_mul(vec powers, __m128i power)
     return ghash_reduce(&sum);
 }
 
-/* The first vector, H^VEC_BLOCKS first. In registers: a vector is slow to load from where its parts were just stored. */
+/* The first vector, H^VEC_BLOCKS first. In registers: a vector loads slowly from where its parts were just stored. */
 VEC_INLINE vec gcm_powers_first(const struct aesop_gcm_key *key)
 {
     const __m128i h = block_load(key->h[AESOP_GCM_MAX_POWERS - 1]);

@@ -22,7 +22,7 @@ static const uint8_t vec_mask_bytes[64] = {
  * added to the sum: two where an instruction adds three operands, one where sixteen registers are all there is.
  * VEC_KARATSUBA: three multiplications, a shuffle and an xor for a product, not four multiplications. At 512 bits one
  * port of Intel's does all of them, so that four are faster by 3 %; they also make do with half the tables.
- * VEC_GCM_ENC_GROUP and VEC_GCM_DEC_GROUP are the most vectors of a short run that are in flight together, the latter as
+ * VEC_GCM_ENC_GROUP and VEC_GCM_DEC_GROUP are the most vectors of a short run in flight together, the latter as
  * registers allow. What is encrypted cannot be hashed before it is there: one half is while the other is under way.
  * VEC_TABLED_ROUND tells whether a table in place of the first round of AES is faster: at 256 bits it costs registers.
  */

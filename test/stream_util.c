@@ -242,7 +242,7 @@ int stream_error(void)
     return reason;
 }
 
-/* After a call failed: the reason, which must be the state's and that of each later call, none of which does anything. */
+/* After a call failed: the reason, which must be the state's and that of each later call; they do nothing. */
 static int failed(BIO *filter, enum stream_side side)
 {
     AESOP_STREAM_STATE state = { 0 };

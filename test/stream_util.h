@@ -81,8 +81,8 @@ enum stream_side { STREAM_READ, STREAM_WRITE };
 /*
  * Moves all of in through the filter, which is freed with the chain. The caller's calls move `piece` bytes (0: all at
  * once). m: how the other end behaves (data is set by this function). out: room of out_capacity, filled with 0xaa
- * beforehand; *out_len: what was released. Retries are repeated. Returns 0 or the reason of the error, which was checked
- * to be sticky.
+ * beforehand; *out_len: what was released. Retries are repeated. Returns 0 or the reason of the error, checked to be
+ * sticky.
  */
 int stream_run(BIO *filter, enum stream_side side, struct stream_mem behaviour, size_t piece, unsigned char *out,
                size_t out_capacity, size_t *out_len, const unsigned char *in, size_t in_len);
