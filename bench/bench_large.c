@@ -70,26 +70,30 @@ static void payload_close(struct payload *p)
     EVP_CIPHER_free(p->cipher);
 }
 
-/* stock and ours are open; the copy is of the same bytes. */
+/*
+ * stock and ours are open; the copy is of the same bytes. It has a turn of its own: between the two it would leave the
+ * caches as neither of them does.
+ */
 static void row(const char *cipher, struct payload *stock, struct payload *ours, double ceiling, size_t chunk)
 {
     struct bench_subject subjects[] = {
         { .run = run_payloads, .arg = stock },
         { .run = run_payloads, .arg = ours },
-        { .run = run_memcpy, .arg = ours },
     };
+    struct bench_subject copy = { .run = run_memcpy, .arg = ours };
     const double size = (double)ours->size;
     char name[24] = "whole";
 
     stock->chunk = ours->chunk = chunk == 0 ? ours->size : chunk;
     if (chunk != 0)
         snprintf(name, sizeof name, "%zu", chunk);
-    bench_measure(subjects, 3, bench_seconds());
+    bench_measure(subjects, 2, bench_seconds());
+    bench_measure(&copy, 1, bench_seconds() / 2);
 
     const double gb = size / subjects[1].median;
     bench_row("%s\t%s\t%s\t%.1f\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.1f", cipher,
               ours->encrypting ? "encrypt" : "decrypt", name, 1e9 / subjects[0].median, 1e9 / subjects[1].median,
-              subjects[1].ratio, size / subjects[0].median, gb, 100 * gb / ceiling, size / subjects[2].median,
+              subjects[1].ratio, size / subjects[0].median, gb, 100 * gb / ceiling, size / copy.median,
               bench_spread(&subjects[1]));
 }
 
