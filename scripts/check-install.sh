@@ -44,6 +44,12 @@ cmake -S "$root" -B "$work/build" -DCMAKE_INSTALL_PREFIX=/usr -DAESOP_BUILD_TEST
 cmake --build "$work/build" -j "$(nproc)" >/dev/null
 DESTDIR=$work/destdir cmake --install "$work/build" >/dev/null
 [[ -f $work/destdir$modules/aesop.so ]]
+# Another prefix takes all of it along, whatever the build was made for.
+cmake --install "$work/build" --prefix "$work/moved" >/dev/null
+[[ -f $work/moved/${modules#/usr/}/aesop.so ]]
+diff <(cd "$work/destdir/usr" && find . -type f | sort) <(cd "$work/moved" && find . -type f | sort)
+PKG_CONFIG_PATH=$(dirname "$(find "$work/moved" -name aesop.pc)") pkg-config --cflags --libs aesop |
+    grep -e "-I$work/moved/include .*-L$work/moved/lib" >/dev/null || { echo "aesop.pc names another prefix"; exit 1; }
 
 libraries=$(dirname "$(find "$work/destdir" -name libaesop.so)")
 "$root/scripts/check-module.sh" "$libraries/libaesop.so" '@(lib@(c|crypto|ssl).so.*|ld-linux*)' 'AESOP_*'
