@@ -6,14 +6,14 @@
 # need and show what they should, and a library that programs in C and C++ find.
 # Usage: check-install.sh BUILD-FOLDER
 set -euo pipefail
+export LC_ALL=C
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$1
-work=$build/install-check
+work=$(mktemp -d /tmp/aesop-install.XXXXXX) # pkg-config splits at blanks, which TMPDIR may have
+trap 'rm -rf "$work"' EXIT
 modules=$(pkg-config --variable=modulesdir libcrypto)
 
-rm -rf "$work"
-mkdir "$work"
 # By name alone: no "module = PATH" in the configuration
 cat >"$work/openssl.cnf" <<'CONF'
 openssl_conf = init
@@ -55,8 +55,8 @@ libraries=$(dirname "$(find "$work/destdir" -name libaesop.so)")
 "$root/scripts/check-module.sh" "$libraries/libaesop.so" '@(lib@(c|crypto|ssl).so.*|ld-linux*)' 'AESOP_*'
 "$root/scripts/check-module.sh" "$libraries/libaesop-fetch.so" '@(libc.so.6|ld-linux*)' '@(CONF|EVP|OPENSSL|OSSL)_*'
 "$root/scripts/check-module.sh" "$work/destdir/usr/bin/aesop" '@(lib@(c|crypto).so.*|ld-linux*)' '*'
-diff <(nm -D --defined-only --format=posix "$libraries/libaesop.so" | cut -d' ' -f1 | LC_ALL=C sort) \
-    <(grep -oh 'AESOP_[A-Za-z0-9_]*(' "$root"/include/aesop/*.h | tr -d '(' | LC_ALL=C sort -u) ||
+diff <(nm -D --defined-only --format=posix "$libraries/libaesop.so" | cut -d' ' -f1 | sort) \
+    <(grep -oh 'AESOP_[A-Za-z0-9_]*(' "$root"/include/aesop/*.h | tr -d '(' | sort -u) ||
     { echo "libaesop.so shows other functions than its headers"; exit 1; }
 
 cat >"$work/program.c" <<'PROGRAM'

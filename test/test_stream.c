@@ -182,7 +182,7 @@ static int run_python(const char *verb, const struct stream_case *c, const char 
         snprintf(key + 2 * i, 3, "%02x", stream_key[i]);
     for (size_t i = 0; i < c->aad_len; i++)
         snprintf(aad + 2 * i, 3, "%02x", (unsigned)(0x80 + i) & 0xff);
-    snprintf(command, sizeof command, PYTHON " %s/test/tink_stream.py %s %s %d %zu %s %s < %s > %s 2>/dev/null",
+    snprintf(command, sizeof command, PYTHON " '%s/test/tink_stream.py' %s %s %d %zu %s %s < %s > %s 2>/dev/null",
              AESOP_SOURCE_DIR, verb, c->hash != NULL ? c->hash : "SHA256", key_bytes, c->segment, key, aad, in, out);
     return system(command);
 }

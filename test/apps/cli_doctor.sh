@@ -168,7 +168,7 @@ running() {
     wait_for 10 grep -q pipe "/proc/$SERVER/wchan" || sleep 0.5
 }
 running ours
-contains "a process with aesop" "^ok .*process $SERVER .*openssl.* has aesop loaded: $MODULES/aesop.so" \
+contains "a process with aesop" "^ok .*process $SERVER .*openssl.* has aesop loaded: $(realpath "$MODULES")/aesop.so" \
     "$("$AESOP" doctor "$SERVER")"
 stop_server
 running theirs

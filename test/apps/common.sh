@@ -12,10 +12,17 @@ BUILD=$(cd "${AESOP_BUILD_DIR:-$ROOT/build}" 2>/dev/null && pwd) || {
     echo "SKIP: everything: there is no build folder ${AESOP_BUILD_DIR:-$ROOT/build}"
     exit 77
 }
-MODULES=$BUILD/ossl-modules
-WORK=$(mktemp -d "${TMPDIR:-/tmp}/aesop-apps.XXXXXX") || exit 1
+# LD_PRELOAD and the files of nginx and sshd are split at blanks: no path here has any.
+WORK=${TMPDIR:-/tmp}
+[[ $WORK != *[[:space:]]* ]] || WORK=/tmp
+WORK=$(mktemp -d "$WORK/aesop-apps.XXXXXX") || exit 1
 # Servers may drop privileges and still have to read what lies here.
 chmod 755 "$WORK"
+if [[ $ROOT$BUILD == *[[:space:]]* ]]; then
+    ln -s "$ROOT" "$WORK/root" && ln -s "$BUILD" "$WORK/build" || exit 1
+    ROOT=$WORK/root BUILD=$WORK/build APPS=$WORK/root/test/apps
+fi
+MODULES=$BUILD/ossl-modules
 unset OPENSSL_CONF OPENSSL_MODULES OPENSSL_ENGINES
 
 PASSED=0 FAILED=0 SKIPPED=0 SERVERS=()

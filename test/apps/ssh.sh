@@ -8,7 +8,7 @@ needs ssh sshd ssh-keygen openssl "${CC:-cc}"
 needs_module
 SSHD=$(command -v sshd) # it wants to be called by its whole path
 [[ $(ldd "$SSHD") == *libcrypto* ]] || missing "sshd is not built on OpenSSL"
-USER=$(id -un)
+USER=$(id -un 2>/dev/null) || missing "this user has no name, without which ssh does nothing"
 if [ "$(id -u)" -eq 0 ]; then
     # the empty folder that sshd of root locks itself into; Debian makes it when the service starts
     [ -d /run/sshd ] || mkdir -m 755 /run/sshd || missing "sshd has no /run/sshd"
