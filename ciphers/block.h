@@ -44,6 +44,16 @@ VEC_INLINE void block_prefetch(const uint8_t *in, const int bytes)
         _mm_prefetch((const char *)ahead + i, _MM_HINT_T1);
 }
 
+/* Asks the caches for what a run of len bytes reads `ahead` bytes on, as many as it reads now. */
+VEC_INLINE void block_prefetch_near(const uint8_t *in, size_t len, const int bytes, const int ahead)
+{
+    if (len < (size_t)(ahead + bytes))
+        return;
+    UNROLL
+    for (int i = 0; i < bytes; i += 64)
+        _mm_prefetch((const char *)in + ahead + i, _MM_HINT_T0);
+}
+
 VEC_INLINE __m128i block_load(const void *p)
 {
     return _mm_loadu_si128(p);

@@ -545,6 +545,15 @@ VEC_INLINE void gcm_finish(const struct aesop_gcm_key *key, struct aesop_gcm_sta
     block_store(state->ghash, ghash_end_span(g));
 }
 
+/* Asks for the input of batches to come; len bytes of the run are left. */
+VEC_INLINE void gcm_prefetch(const uint8_t *in, size_t len, const int far)
+{
+    if (far)
+        block_prefetch(in, GCM_BATCH_BYTES);
+    else if (VEC_GCM_AHEAD > 0)
+        block_prefetch_near(in, len, GCM_BATCH_BYTES, VEC_GCM_AHEAD);
+}
+
 VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
                          const uint8_t *in, size_t len, const int enc, const int far)
 {
@@ -562,15 +571,13 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
             len -= GCM_BATCH_BYTES;
             if (len < GCM_BATCH_BYTES)
                 break;
-            if (far)
-                block_prefetch(in, GCM_BATCH_BYTES);
+            gcm_prefetch(in, len, far);
             gcm_batch(key, &c, &g, out, in, ciphertext, 1, 1, nt);
         }
         ghash_batch(&g, key, ciphertext);
     }
     for (; !enc && len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {
-        if (far)
-            block_prefetch(in, GCM_BATCH_BYTES);
+        gcm_prefetch(in, len, far);
         gcm_batch(key, &c, &g, out, in, NULL, 0, 1, nt);
         in += GCM_BATCH_BYTES;
         out += GCM_BATCH_BYTES;
