@@ -8,9 +8,9 @@
 
 enum {
     NAME_MAX_CHARS = 120, /* of an algorithm as it is asked for, or of a NAME; no known one has half of it */
-    ROW_BYTES =
-        2 * NAME_MAX_CHARS, /* "-with-" for "with" makes a name half as long again, the spellings a little more */
-    PARTS_MAX = 3,          /* digest, key and mask of SHA1withRSAandMGF1 */
+    /* "-with-" for "with" makes a name half as long again, spellings and what a name implies a little more */
+    ROW_BYTES = 2 * NAME_MAX_CHARS,
+    PARTS_MAX = 3, /* digest, key and mask of SHA1withRSAandMGF1 */
     SECONDS_PER_DAY = 86400,
 };
 
@@ -23,6 +23,11 @@ static const struct spelling {
     const char *from, *to;
 } spellings[] = {
     { "rsaencryption-", "rsa-" },
+    { "-rsassapss-", "-rsassa-pss-" },
+    { "-dsaencryption-", "-dsa-" },
+    { "-id-ecpublickey-", "-ec-" },
+    { "-dhkeyagreement-", "-dh-" },
+    { "-dhx-", "-dh-" },
     { "andmgf1-", "-mgf1-" },
     { "-hmacsha", "-hmac-sha" },
     { "-hmacmd5-", "-hmac-md5-" },
@@ -55,6 +60,8 @@ static const struct spelling {
     { "-des3-", "-3des-" },
     { "-tripledes-", "-3des-" },
     { "-arcfour-", "-rc4-" },
+    { "-blowfish-", "-bf-" },
+    { "-ripemd160-", "-ripemd-160-" },
     { "-diffiehellman-", "-dh-" },
     { "-p-256-", "-secp256r1-" },
     { "-p256-", "-secp256r1-" },
@@ -64,12 +71,39 @@ static const struct spelling {
     { "-p-521-", "-secp521r1-" },
     { "-p521-", "-secp521r1-" },
     { "-prime192v1-", "-secp192r1-" },
-    { "mlkem512-", "-mlkem512-" },
-    { "mlkem768-", "-mlkem768-" },
-    { "mlkem1024-", "-mlkem1024-" },
+    { "-ml-kem", "-mlkem" }, /* and so one element: DSA does not stand for ML-DSA */
+    { "-ml-dsa", "-mldsa" },
+    { "-slh-dsa", "-slhdsa" },
+    { "mlkem512-", "-mlkem-512-" },
+    { "mlkem768-", "-mlkem-768-" },
+    { "mlkem1024-", "-mlkem-1024-" },
+    { "-mldsa44-", "-mldsa-44-" },
+    { "-mldsa65-", "-mldsa-65-" },
+    { "-mldsa87-", "-mldsa-87-" },
+    { "-ssl-", "-tls-" }, /* SSL_RSA_WITH_..., as Java calls old suites */
     { "--", "-" },
     { "-tlsv1.0-", "-tlsv1-" },
     { "-dtlsv1-", "-dtlsv1.0-" },
+};
+
+/*
+ * What an algorithm is that its name does not say in so many words; added to its row. Only suites name digests that
+ * are used in HMAC.
+ */
+static const struct {
+    const char *element, *also;
+    int of_suites;
+} implied[] = {
+    { "-dhe-", "dh-", 0 },
+    { "-dss-", "dsa-", 0 },
+    { "-des40-", "des-", 0 },
+    { "-md5-", "hmac-md5-", 1 },
+    { "-sha1-", "hmac-sha1-", 1 },
+    { "-sha256-", "hmac-sha256-", 1 },
+    { "-sha384-", "hmac-sha384-", 1 },
+    { "-rsa-pss-", "rsassa-pss-", 0 },
+    { "-ed25519-", "eddsa-", 0 },
+    { "-ed448-", "eddsa-", 0 },
 };
 
 static int is_name_char(char c)
@@ -136,7 +170,22 @@ static int row_make(char row[ROW_BYTES], int *joined, const char *name, size_t l
 
 static int row_is_suite(const char *row)
 {
-    return strncmp(row, "-tls-", 5) == 0 || strncmp(row, "-ssl-", 5) == 0;
+    return strncmp(row, "-tls-", 5) == 0;
+}
+
+/* Makes the row of an algorithm that is asked for. */
+static int row_imply(char row[ROW_BYTES])
+{
+    const int is_suite = row_is_suite(row);
+
+    for (size_t i = 0; i < sizeof implied / sizeof implied[0]; i++) {
+        if ((implied[i].of_suites && !is_suite) || strstr(row, implied[i].element) == NULL)
+            continue;
+        if (strlen(row) + strlen(implied[i].also) >= ROW_BYTES)
+            return 0;
+        strcat(row, implied[i].also);
+    }
+    return 1;
 }
 
 /* ---- the parsed list ---- */
@@ -381,6 +430,9 @@ static int parse_name(struct parser *p, struct entry *e)
         return expected(p, what);
     /* TLS_RSA_* ends with a whole element, TLS_ECDH* amid the last one. */
     row[strcspn(row, "*")] = '\0';
+    /* It is the other name of RSASSA-PSS, which RSA does not stand for. */
+    if (strcmp(row, "-rsa-pss-") == 0 && !e->prefix)
+        memcpy(row, "-rsassa-pss-", sizeof "-rsassa-pss-");
     if ((e->row = strdup(row)) == NULL)
         return expected(p, "memory");
     if (!entry_set_parts(e, joined) || (e->prefix && e->part_count > 1))
@@ -541,15 +593,18 @@ static int entry_forbids(const struct entry *e, const struct aesop_constraint_qu
 
 const char *aesop_constraints_forbid(const struct aesop_constraints *c, const struct aesop_constraint_question *q)
 {
+    static const char too_long[] = "(the algorithm's name is too long)";
     char row[ROW_BYTES];
     int joined;
 
     if (c->count == 0)
         return NULL;
     if (!row_make(row, &joined, q->algorithm, strlen(q->algorithm)))
-        return "(the algorithm's name is too long)";
+        return too_long;
     if (joined)
         row_rewrite(row, "-with-", "-");
+    if (!row_imply(row))
+        return too_long;
     for (size_t i = 0; i < c->count; i++)
         if (entry_forbids(&c->entries[i], q, row))
             return c->entries[i].text;

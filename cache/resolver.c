@@ -7,6 +7,7 @@
 #include <openssl/core_dispatch.h>
 #include <openssl/err.h>
 #include <openssl/kdf.h>
+#include <openssl/objects.h>
 
 #include "cache/ascii.h"
 #include "cache/watch.h"
@@ -270,7 +271,7 @@ AESOP_INLINE int answer_key(struct aesop_key *key, const struct aesop_operation 
                             const char *properties)
 {
     aesop_key_start(key, operation->id);
-    if (!aesop_key_add_text(key, algorithm, strlen(algorithm), AESOP_FOLD_CASE) ||
+    if (algorithm == NULL || !aesop_key_add_text(key, algorithm, strlen(algorithm), AESOP_FOLD_CASE) ||
         (properties != NULL && !aesop_key_add_text(key, properties, strlen(properties), AESOP_FOLD_NOTHING)))
         return 0;
     aesop_key_finish(key);
@@ -398,12 +399,32 @@ static inline uint64_t decision_kind(unsigned usage, unsigned key_bits, unsigned
            (uint64_t)era << 45;
 }
 
+/* The name of what an OID stands for: constraints know names alone. NULL where it is none, or unknown. */
+static const char *name_of_oid(const char *algorithm)
+{
+    int nid = NID_undef;
+
+    if (aesop_is_digit(*algorithm) && strchr(algorithm, '.') != NULL) {
+        ERR_set_mark();
+        nid = OBJ_txt2nid(algorithm);
+        ERR_pop_to_mark();
+    }
+    return nid != NID_undef ? OBJ_nid2ln(nid) : NULL;
+}
+
 static __attribute__((noinline)) const char *decide_anew(AESOP_RESOLVER *r, const struct aesop_policy *policy,
                                                          const struct aesop_constraint_question *question,
                                                          const struct aesop_key *key)
 {
     const char *forbidding = aesop_constraints_forbid(policy->constraints, question);
+    const char *name = forbidding == NULL ? name_of_oid(question->algorithm) : NULL;
 
+    if (name != NULL) {
+        struct aesop_constraint_question by_name = *question;
+
+        by_name.algorithm = name;
+        forbidding = aesop_constraints_forbid(policy->constraints, &by_name);
+    }
     atomic_fetch_add_explicit(&r->evaluations, 1, memory_order_relaxed);
     if (key != NULL && policy->remembers)
         aesop_table_put(r->decisions, key, policy->stamp, (uintptr_t)forbidding);

@@ -139,6 +139,22 @@ static void names_of_one_cipher(void)
     support_ctx_free(ctx);
 }
 
+/* As a fetch: no answer, and no crash. */
+static void no_name(void)
+{
+    OSSL_LIB_CTX *ctx = support_ctx_default();
+    AESOP_RESOLVER *r = resolver_for(ctx, 0);
+
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_PTR_NULL(AESOP_RESOLVER_get0_cipher(r, NULL, NULL));
+        CU_ASSERT_PTR_NULL(AESOP_RESOLVER_get1_digest(r, NULL, "provider=default"));
+        CU_ASSERT_PTR_NULL(AESOP_RESOLVER_get0_cipher(r, "", NULL));
+    }
+    CU_ASSERT_EQUAL(ERR_peek_error(), 0);
+    AESOP_RESOLVER_free(r);
+    support_ctx_free(ctx);
+}
+
 static void queries_that_are_one(void)
 {
     static const char *const queries[] = {
@@ -675,6 +691,37 @@ static void long_names_are_decided(void)
     support_ctx_free(ctx);
 }
 
+/* What is fetched by its OID is forbidden by its name. */
+static void identifiers_are_names(void)
+{
+    static const struct {
+        const char *list, *algorithm;
+        int forbidden;
+    } verdicts[] = {
+        { "AES keySize < 256", "2.16.840.1.101.3.4.1.6", 1 },  /* AES-128-GCM */
+        { "AES keySize < 256", "2.16.840.1.101.3.4.1.46", 0 }, /* AES-256-GCM */
+        { "SHA1", "1.3.14.3.2.26", 1 },                        /* SHA1 */
+        { "SHA1withRSA", "1.2.840.113549.1.1.5", 1 },          /* sha1WithRSAEncryption */
+        { "SHA1withRSA", "1.2.840.113549.1.1.11", 0 },         /* sha256WithRSAEncryption */
+        { "RSASSA-PSS", "1.2.840.113549.1.1.10", 1 },          /* rsassaPss */
+        { "2.16.840.1.101.3.4.1.6", "2.16.840.1.101.3.4.1.6", 1 },
+        { "AES", "1.2.3.4.5.6.7.8", 0 },
+        { "AES", "3DES", 0 },
+    };
+    OSSL_LIB_CTX *ctx = support_ctx_default();
+    AESOP_RESOLVER *r = resolver_for(ctx, 0);
+
+    for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++) {
+        CU_ASSERT_TRUE(AESOP_RESOLVER_set_constraints(r, verdicts[i].list));
+        for (int again = 0; again < 2; again++)
+            CHECK(AESOP_RESOLVER_permits(r, 0, verdicts[i].algorithm, 0, 0, 0) != verdicts[i].forbidden, "\"%s\", %s",
+                  verdicts[i].list, verdicts[i].algorithm);
+    }
+    CU_ASSERT_EQUAL(ERR_peek_error(), 0);
+    AESOP_RESOLVER_free(r);
+    support_ctx_free(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_init(argc, argv);
@@ -691,6 +738,7 @@ int main(int argc, char **argv)
     CU_ADD_TEST(kinds, kinds_are_apart);
     CU_pSuite names = CU_add_suite("names", NULL, NULL);
     CU_ADD_TEST(names, names_of_one_cipher);
+    CU_ADD_TEST(names, no_name);
     CU_ADD_TEST(names, queries_that_are_one);
     CU_ADD_TEST(names, queries_that_differ);
     CU_ADD_TEST(names, random_queries);
@@ -713,5 +761,6 @@ int main(int argc, char **argv)
     CU_ADD_TEST(constraints, constraints_are_exchanged);
     CU_ADD_TEST(constraints, days_pass);
     CU_ADD_TEST(constraints, long_names_are_decided);
+    CU_ADD_TEST(constraints, identifiers_are_names);
     return support_run();
 }
