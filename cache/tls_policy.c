@@ -180,7 +180,7 @@ static int permits_key(const struct handshake *h, const EVP_PKEY *key, X509 *cer
 
 /*
  * The signature on a certificate; who signs himself is not believed for that. An RSA-PSS one has its digest among its
- * parameters: it goes by its own name, and by one like those of signature algorithms.
+ * parameters: it goes by a name like those of signature algorithms.
  */
 static int permits_signature(const struct handshake *h, X509 *certificate)
 {
@@ -193,7 +193,7 @@ static int permits_signature(const struct handshake *h, X509 *certificate)
     if (nid != NID_rsassaPss || !X509_get_signature_info(certificate, &digest, NULL, NULL, NULL))
         return permits(h, OBJ_nid2ln(nid), 0, 0);
     snprintf(pss, sizeof pss, "rsa_pss_%s", OBJ_nid2sn(digest));
-    return permits(h, "RSASSA-PSS", 0, 0) && permits(h, pss, 0, 0);
+    return permits(h, pss, 0, 0);
 }
 
 /* For a certificate the use is that of the end that presents it: the peer of a server is a client. */
@@ -246,7 +246,36 @@ static int permits_peer(const struct handshake *h)
  * of two decisions that are added at once one may be lost, and is made again.
  */
 
-enum subject { SUITE, GROUP, SIGNATURE_ALGORITHM, VERSION };
+/* What libssl asks about. The first four have codes. */
+enum subject { SUITE, GROUP, SIGNATURE_ALGORITHM, VERSION, KEY, CERTIFICATE, NOTHING };
+
+static unsigned code_of(const void *other)
+{
+    const unsigned char *bytes = other;
+
+    return (unsigned)bytes[0] << 8 | bytes[1];
+}
+
+/* The code is set apart from a suite's, which takes a call. */
+static inline enum subject subject_of(unsigned *code, int operation, int nid, const void *other)
+{
+    const int type = operation & (int)SSL_SECOP_OTHER_TYPE;
+
+    if (type == SSL_SECOP_OTHER_SIGALG || type == SSL_SECOP_OTHER_CURVE) {
+        if (other == NULL)
+            return NOTHING; /* which kinds of key make sense at all */
+        *code = code_of(other);
+        return type == SSL_SECOP_OTHER_CURVE ? GROUP : SIGNATURE_ALGORITHM;
+    }
+    if (operation == SSL_SECOP_VERSION) {
+        *code = (unsigned)nid & 0xffff;
+        return VERSION;
+    }
+    return type == SSL_SECOP_OTHER_CIPHER ? SUITE
+           : type == SSL_SECOP_OTHER_PKEY ? KEY
+           : type == SSL_SECOP_OTHER_CERT ? CERTIFICATE
+                                          : NOTHING;
+}
 
 /* A word's upper half. */
 static inline uint32_t code_owner(unsigned era, unsigned usage, enum subject subject, unsigned code)
@@ -331,37 +360,33 @@ static int permits_code(const struct handshake *h, enum subject subject, unsigne
  * Before it knows what the peer offers, libssl asks about the highest version it has, TLS 1.3, even where that is not
  * enabled; the question is put again when versions are chosen.
  */
-static int permits_version(const struct handshake *h, int version)
+static int permits_version(const struct handshake *h, unsigned version)
 {
-    return permits_code(h, VERSION, (unsigned)version & 0xffff, NID_undef, NULL) ||
+    return permits_code(h, VERSION, version, NID_undef, NULL) ||
            (version == TLS1_3_VERSION && h->ssl != NULL && SSL_in_before(h->ssl));
-}
-
-static unsigned code_of(const void *other)
-{
-    const unsigned char *bytes = other;
-
-    return (unsigned)bytes[0] << 8 | bytes[1];
 }
 
 static int permits_operation(struct handshake *h, int operation, int nid, void *other)
 {
-    switch (operation & (int)SSL_SECOP_OTHER_TYPE) {
-    case SSL_SECOP_OTHER_CIPHER:
+    unsigned code = 0;
+
+    switch (subject_of(&code, operation, nid, other)) {
+    case SUITE:
         return permits_code(h, SUITE, SSL_CIPHER_get_protocol_id(other), nid, other);
-    case SSL_SECOP_OTHER_CURVE:
-        return permits_code(h, GROUP, code_of(other), nid, other);
-    case SSL_SECOP_OTHER_PKEY:
-        return permits_key(h, other, NULL);
-    case SSL_SECOP_OTHER_SIGALG:
+    case GROUP:
+        return permits_code(h, GROUP, code, nid, other);
+    case SIGNATURE_ALGORITHM:
         h->usage |= AESOP_USAGE_HANDSHAKE_SIGNATURE;
-        /* Without a code OpenSSL asks which kinds of key make sense at all. */
-        return (other == NULL || permits_code(h, SIGNATURE_ALGORITHM, code_of(other), nid, other)) &&
+        return permits_code(h, SIGNATURE_ALGORITHM, code, nid, other) &&
                (operation != SSL_SECOP_SIGALG_CHECK || permits_peer(h));
-    case SSL_SECOP_OTHER_CERT:
+    case VERSION:
+        return permits_version(h, code);
+    case KEY:
+        return permits_key(h, other, NULL);
+    case CERTIFICATE:
         return permits_certificate(h, operation, other);
     default:
-        return operation != SSL_SECOP_VERSION || permits_version(h, nid);
+        return 1;
     }
 }
 
@@ -387,25 +412,14 @@ static aesop_security_fn *level_check(AESOP_RESOLVER *r)
 /* Whether a question that is put again and again has been answered with yes, in a policy without times and uses. */
 static inline int known_as_permitted(const struct aesop_policy *policy, int operation, int nid, const void *other)
 {
-    const int type = operation & (int)SSL_SECOP_OTHER_TYPE;
-    unsigned usage = 0, code;
-    enum subject subject;
+    unsigned code = 0;
+    const enum subject subject = subject_of(&code, operation, nid, other);
+    const unsigned usage = subject == SIGNATURE_ALGORITHM ? AESOP_USAGE_HANDSHAKE_SIGNATURE : 0;
 
-    if (type == SSL_SECOP_OTHER_SIGALG && operation != SSL_SECOP_SIGALG_CHECK) {
-        if (other == NULL)
-            return 1;
-        code = code_of(other);
-        subject = SIGNATURE_ALGORITHM;
-        usage = AESOP_USAGE_HANDSHAKE_SIGNATURE;
-    } else if (operation == SSL_SECOP_VERSION) {
-        code = (unsigned)nid & 0xffff;
-        subject = VERSION;
-    } else if (type == SSL_SECOP_OTHER_CURVE) {
-        code = code_of(other);
-        subject = GROUP;
-    } else {
-        return type == SSL_SECOP_OTHER_CIPHER && is_permitted_suite(policy, other);
-    }
+    if (subject == SUITE)
+        return is_permitted_suite(policy, other);
+    if (subject > VERSION || operation == SSL_SECOP_SIGALG_CHECK)
+        return subject == NOTHING;
     return is_permitted(code_word(policy, code_owner(0, usage, subject, code)), code);
 }
 

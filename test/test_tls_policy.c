@@ -97,6 +97,8 @@ static const struct wish {
     { TLS1_3_VERSION, "TLS_AES_128_GCM_SHA256", "rsa_pss usage HandshakeSignature", BOTH },
     { TLS1_2_VERSION, "ECDHE-RSA-AES128-GCM-SHA256", "rsa_pss usage HandshakeSignature", 0 },
     { TLS1_3_VERSION, "TLS_AES_128_GCM_SHA256", "ECDSA usage HandshakeSignature", 0 },
+    { TLS1_3_VERSION, "TLS_AES_128_GCM_SHA256", "RSASSA-PSS", BOTH },
+    { TLS1_2_VERSION, "ECDHE-RSA-AES128-GCM-SHA256", "RSASSA-PSS", 0 }, /* PKCS#1 then */
 
     /* the server's key */
     { TLS1_2_VERSION, "ECDHE-RSA-AES128-GCM-SHA256", "RSA keySize < 2048", 0 },
