@@ -28,37 +28,35 @@ const OSSL_PARAM *aesop_cipher_gettable_params(void *provctx)
 
 int aesop_cipher_get_params(OSSL_PARAM params[], const struct aesop_cipher_traits *traits)
 {
-    for (OSSL_PARAM *p = params; p != NULL && p->key != NULL; p++) {
-        size_t value;
+    int ok = 1;
 
+    for (OSSL_PARAM *p = params; ok && p != NULL && p->key != NULL; p++) {
         switch (aesop_param_find(p->key)) {
         case AESOP_PARAM_MODE:
-            value = traits->mode;
+            ok = aesop_param_set_uint(p, traits->mode);
             break;
         case AESOP_PARAM_KEYLEN:
-            value = traits->key_bytes;
+            ok = aesop_param_set_size(p, traits->key_bytes);
             break;
         case AESOP_PARAM_IVLEN:
-            value = traits->iv_bytes;
+            ok = aesop_param_set_size(p, traits->iv_bytes);
             break;
         case AESOP_PARAM_BLOCKSIZE:
-            value = traits->block_bytes;
+            ok = aesop_param_set_size(p, traits->block_bytes);
             break;
         case AESOP_PARAM_AEAD:
         case AESOP_PARAM_CUSTOM_IV:
-            value = traits->aead != 0;
+            ok = aesop_param_set_uint(p, traits->aead);
             break;
         case AESOP_PARAM_CTS:
         case AESOP_PARAM_TLS1_MULTIBLOCK:
         case AESOP_PARAM_HAS_RAND_KEY:
         case AESOP_PARAM_ENC_THEN_MAC:
-            value = 0;
+            ok = aesop_param_set_uint(p, 0);
             break;
         default:
-            continue;
+            break;
         }
-        if (!aesop_param_set_size(p, value))
-            return 0;
     }
-    return 1;
+    return ok;
 }

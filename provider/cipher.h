@@ -16,7 +16,7 @@
 struct aesop_cipher_traits {
     unsigned mode; /* EVP_CIPH_..._MODE */
     size_t key_bytes, block_bytes, iv_bytes;
-    int aead; /* also says that the cipher keeps its own IV ("custom-iv") */
+    unsigned aead; /* 0 or 1; also says that the cipher keeps its own IV ("custom-iv") */
 };
 
 /* OSSL_FUNC_cipher_get_params for those traits, and its list. */

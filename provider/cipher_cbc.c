@@ -415,10 +415,10 @@ AESOP_APART static int get_ctx_params_any(const struct cbc *cbc, OSSL_PARAM para
             ok = aesop_param_set_size(p, cbc->key_bytes);
             break;
         case AESOP_PARAM_PADDING:
-            ok = aesop_param_set_size(p, cbc->padding);
+            ok = aesop_param_set_uint(p, cbc->padding);
             break;
         case AESOP_PARAM_NUM:
-            ok = aesop_param_set_size(p, cbc->num);
+            ok = aesop_param_set_uint(p, cbc->num);
             break;
         case AESOP_PARAM_IV:
             ok = aesop_param_set_octets(p, cbc->original_iv, sizeof cbc->original_iv);

@@ -225,20 +225,20 @@ static int set_explicit_iv(struct gcm *gcm, const uint8_t *explicit_iv, size_t l
 /* "tlsivfixed": the fixed field; when encrypting the counter starts at random. Length -1 brings a whole IV back. */
 static int set_fixed_iv(struct gcm *gcm, const uint8_t *fixed, size_t len)
 {
-    if (len == SIZE_MAX) {
-        memcpy(gcm->iv, fixed, gcm->iv_len);
-        gcm->iv_state = IV_SET;
-    } else {
-        if (len < TLS_FIXED_IV_BYTES || len > gcm->iv_len || gcm->iv_len - len < TLS_EXPLICIT_IV_BYTES) {
-            RAISE(gcm, AESOP_R_INVALID_IV_LENGTH, "a fixed field of %zu bytes leaves no %d for the counter", len,
-                  TLS_EXPLICIT_IV_BYTES);
-            return 0;
-        }
-        memcpy(gcm->iv, fixed, len);
-        if (gcm->encrypting && !draw_iv(gcm, len))
-            return 0;
-        gcm->iv_state = IV_SET;
+    const int is_whole = len == SIZE_MAX;
+
+    if (is_whole) {
+        len = gcm->iv_len;
+    } else if (len < TLS_FIXED_IV_BYTES || len > gcm->iv_len || gcm->iv_len - len < TLS_EXPLICIT_IV_BYTES) {
+        RAISE(gcm, AESOP_R_INVALID_IV_LENGTH, "a fixed field of %zu bytes leaves no %d for the counter", len,
+              TLS_EXPLICIT_IV_BYTES);
+        return 0;
     }
+    memcpy(gcm->iv, fixed, len);
+    gcm->iv_random = 0;
+    if (gcm->encrypting && !is_whole && !draw_iv(gcm, len))
+        return 0;
+    gcm->iv_state = IV_SET;
     gcm->iv_counts = 1;
     return 1;
 }
@@ -437,6 +437,8 @@ AESOP_APART static int update_any(struct gcm *gcm, unsigned char *out, size_t *o
         return 0;
     if (gcm->tls_aad_len != 0)
         return crypt_record(gcm, out, out_len, in, in_len);
+    if (in == NULL) /* a length without bytes, as programs tell it to CCM: default takes it for the end */
+        return finish_message(gcm);
     if (!crypt_some(gcm, out, in, in_len))
         return 0;
     *out_len = in_len;
@@ -453,7 +455,7 @@ static int gcm_update(void *ctx, unsigned char *out, size_t *out_len, size_t out
     struct gcm *gcm = ctx;
     const struct aesop_dispatch *d = &gcm->provider->dispatch;
 
-    if (gcm->iv_state != IV_IN_USE || gcm->tls_aad_len != 0 || in_len > out_size)
+    if (gcm->iv_state != IV_IN_USE || gcm->tls_aad_len != 0 || in_len > out_size || in == NULL)
         return update_any(gcm, out, out_len, out_size, in, in_len);
     if (out == NULL) {
         if (!aesop_gcm_is_usual_aad(d, &gcm->cipher, in_len))
@@ -554,7 +556,7 @@ AESOP_APART static int get_ctx_params_any(struct gcm *gcm, OSSL_PARAM params[])
             answer = get_iv(gcm, p);
             break;
         case AESOP_PARAM_IV_GENERATED:
-            answer = answered(aesop_param_set_size(p, gcm->iv_random));
+            answer = answered(aesop_param_set_uint(p, gcm->iv_random));
             break;
         case AESOP_PARAM_TLS_AAD_PAD:
             answer = answered(aesop_param_set_size(p, gcm->tls_pad_bytes));

@@ -106,25 +106,35 @@ int aesop_param_get_size(const OSSL_PARAM *p, size_t *value)
     return 1;
 }
 
-int aesop_param_set_size(OSSL_PARAM *p, size_t value)
+/* own_bytes: of the type that the number has by nature */
+static int set_number(OSSL_PARAM *p, uint64_t value, size_t own_bytes)
 {
     const int is_signed = p->data_type == OSSL_PARAM_INTEGER;
     const uint32_t u32 = (uint32_t)value;
-    const uint64_t u64 = value;
 
     if (!is_signed && p->data_type != OSSL_PARAM_UNSIGNED_INTEGER)
         return 0;
-    p->return_size = sizeof u64;
+    p->return_size = own_bytes;
     if (p->data == NULL)
         return 1;
     if (p->data_size == sizeof u32 && value <= (is_signed ? INT32_MAX : UINT32_MAX))
         memcpy(p->data, &u32, sizeof u32);
-    else if (p->data_size == sizeof u64 && (!is_signed || value <= INT64_MAX))
-        memcpy(p->data, &u64, sizeof u64);
+    else if (p->data_size == sizeof value && (!is_signed || value <= INT64_MAX))
+        memcpy(p->data, &value, sizeof value);
     else
         return 0;
     p->return_size = p->data_size;
     return 1;
+}
+
+int aesop_param_set_size(OSSL_PARAM *p, size_t value)
+{
+    return set_number(p, value, sizeof value);
+}
+
+int aesop_param_set_uint(OSSL_PARAM *p, unsigned value)
+{
+    return set_number(p, value, sizeof value);
 }
 
 int aesop_param_set_octets(OSSL_PARAM *p, const void *octets, size_t len)

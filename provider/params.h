@@ -80,10 +80,12 @@ enum aesop_param aesop_param_find(const char *key);
 
 /*
  * Integers of either signedness, of 4 or 8 bytes. get returns 1, or 0 where the type or the value does not fit; set
- * fills data if there is any and always return_size, and returns 0 where the type or size does not fit the value.
+ * fills data if there is any and always return_size, and returns 0 where the type or size does not fit the value. To
+ * data NULL it answers the size of its own type.
  */
 int aesop_param_get_size(const OSSL_PARAM *p, size_t *value);
 int aesop_param_set_size(OSSL_PARAM *p, size_t value);
+int aesop_param_set_uint(OSSL_PARAM *p, unsigned value);
 
 /*
  * Octets, as OCTET_STRING (copied) or OCTET_PTR (points to octets, which must outlive the caller's use). Data NULL

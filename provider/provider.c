@@ -95,7 +95,7 @@ static int provider_get_params(void *provctx, OSSL_PARAM params[])
     };
 
     for (OSSL_PARAM *p = params; p != NULL && p->key != NULL; p++) {
-        if (strcmp(p->key, OSSL_PROV_PARAM_STATUS) == 0 && !aesop_param_set_size(p, 1))
+        if (strcmp(p->key, OSSL_PROV_PARAM_STATUS) == 0 && !aesop_param_set_uint(p, 1))
             return 0;
         for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
             if (strcmp(p->key, strings[i].key) == 0 && !aesop_param_set_utf8_ptr(p, strings[i].value))

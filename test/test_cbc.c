@@ -616,6 +616,9 @@ static void test_numbers(void)
             CU_ASSERT_EQUAL(both_params(&pa, &pb, 0), 1);
             CHECK(memcmp(&a, &b, sizeof a) == 0, "get %s, type %zu: %lld/%lld", gettable[i], t, (long long)a.i64,
                   (long long)b.i64);
+
+            pa.data = pb.data = NULL; /* its size */
+            CU_ASSERT_EQUAL(both_params(&pa, &pb, 0), 1);
         }
     }
     /* what is no number */

@@ -305,6 +305,16 @@ static int word_nothing(struct run *r, long arg)
     return log_update(r, out, ok, out_len);
 }
 
+/* A length without bytes, as programs tell it to CCM; for associated data where arg is 0. */
+static int word_length(struct run *r, long arg)
+{
+    unsigned char out[32];
+    int out_len = -1;
+    int ok = EVP_CipherUpdate(r->ctx, arg ? out : NULL, &out_len, NULL, sizeof out);
+
+    return log_update(r, out, ok, out_len);
+}
+
 static int word_final(struct run *r, long arg)
 {
     unsigned char out[16];
@@ -526,6 +536,7 @@ static const struct {
     { "aad", word_aad },
     { "text", word_text },
     { "nothing", word_nothing },
+    { "length", word_length },
     { "final", word_final },
     { "tag", word_tag },
     { "settag", word_settag },
@@ -731,6 +742,13 @@ static const char *const same_as_default[] = {
     /* Associated data ends where text begins. */
     "enc+ keyiv+ aad:13+ text:16+ aad:4-",
     "enc+ keyiv+ text:0+ aad:13+ text:32+ final+ tag:16+",
+    /* A length without bytes ends the message. */
+    "enc+ keyiv+ length:0+ tag:16+ aad:13- iv+ text:16+ final+ tag:16+",
+    "enc+ keyiv+ aad:13+ text:32+ length:1+ tag:16+ text:16-",
+    "enc+ keyiv+ final+ length:0- length:1-",
+    "enc+ length:0- iv+ length:0-",
+    "dec+ keyiv+ length:0? aad:13+ length:1? text:32+ settag:16+ length:1+ text:16-",
+    "enc+ key+ fixed:-1+ tlsaad:40+ length:1-",
     /* IV lengths; one that changes invalidates the IV, one that stays does not. */
     "enc+ ivlen:16+ lengths+ keyiv+ aad:13+ text:32+ final+ tag:16+ getiv:16+",
     "enc+ ivlen:1+ keyiv+ text:32+ final+ tag:16+",
@@ -1041,7 +1059,12 @@ static void test_iv_generated(void)
         { "enc+ key+ getiv:12+", 1 },
         { "enc+ key+ getiv:12+ iv+", 0 },
         { "enc+ key+ text:16+ final+ iv+ text:16+", 0 },
+        { "enc+ ivlen:16+ key+ text:16+ final+", 1 },
+        { "enc+ ivlen:16+ key+ text:16+ final+ iv+", 0 },
         { "dec+ keyiv+ aad:13+", 0 },
+        { "enc+ key+ fixed:4+", 1 },
+        { "enc+ key+ fixed:-1+", 0 },
+        { "enc+ key+ text:16+ fixed:-1+", 0 },
     };
     EVP_CIPHER *cipher = support_fetch(ours, names[0], "aesop");
 
@@ -1073,12 +1096,15 @@ static void test_size_queries(void)
         { "enc+ keyiv+", OSSL_CIPHER_PARAM_KEYLEN, sizeof(size_t) },
         { "enc+ keyiv+", OSSL_CIPHER_PARAM_AEAD_IVLEN, sizeof(size_t) },
         { "enc+ keyiv+", OSSL_CIPHER_PARAM_AEAD_TAGLEN, sizeof(size_t) },
+        { "enc+ keyiv+", "iv-generated", sizeof(unsigned) },
     };
     EVP_CIPHER *cipher = support_fetch(ours, names[0], "aesop");
 
     for (size_t i = 0; cipher != NULL && i < sizeof cases / sizeof *cases; i++) {
         struct run *r = run_script(cipher, cases[i].script, 1);
-        unsigned type = cases[i].want == sizeof(size_t) ? OSSL_PARAM_UNSIGNED_INTEGER : OSSL_PARAM_OCTET_STRING;
+        unsigned type = cases[i].want == sizeof(size_t) || cases[i].want == sizeof(unsigned)
+                            ? OSSL_PARAM_UNSIGNED_INTEGER
+                            : OSSL_PARAM_OCTET_STRING;
         OSSL_PARAM params[] = { { cases[i].param, type, NULL, 0, OSSL_PARAM_UNMODIFIED }, OSSL_PARAM_END };
         int ok = EVP_CIPHER_CTX_get_params(r->ctx, params);
 

@@ -286,6 +286,8 @@ static void test_no_data(void)
     /* As libcrypto's own helper answers. */
     CU_ASSERT(aesop_param_set_size(&p, 5));
     CU_ASSERT_EQUAL(p.return_size, sizeof(size_t));
+    CU_ASSERT(aesop_param_set_uint(&p, 5));
+    CU_ASSERT_EQUAL(p.return_size, sizeof(unsigned));
     p.data_size = 8;
     CU_ASSERT_FALSE(aesop_param_get_size(&p, &got));
     CU_ASSERT_EQUAL(got, 77);

@@ -220,6 +220,14 @@ static void test_cipher_params(void)
                         got[1] = 0;
                     CHECK(got[0] == got[1], "%s: %s is %llu, not %llu", ciphers[i].name, numbers[n],
                           (unsigned long long)got[0], (unsigned long long)got[1]);
+
+                    /* Without a buffer, the size that it should have. */
+                    pa[0].data = pb[0].data = NULL;
+                    pa[0].return_size = pb[0].return_size = OSSL_PARAM_UNMODIFIED;
+                    CU_ASSERT(EVP_CIPHER_get_params(a, pa) && EVP_CIPHER_get_params(b, pb));
+                    if (OSSL_PARAM_modified(pb))
+                        CHECK(pa[0].return_size == pb[0].return_size, "%s: %s has %zu bytes, not %zu", ciphers[i].name,
+                              numbers[n], pa[0].return_size, pb[0].return_size);
                 }
             }
         }
