@@ -85,8 +85,17 @@ static OSSL_PARAM ask(const char *key, char **value)
  *
  * OpenSSL tells a provider the value of a key that the provider names; it does not tell which keys the section has.
  * So we ask for what a slip of the pen makes of ours: one letter more, less, other or exchanged, another case, a
- * likely ending.
+ * likely ending. And for words that belong elsewhere, that one would expect here, or tries to see what happens.
  */
+static const char *const other_words[] = {
+    "alg_section", "algorithm",   "algorithms", "buffer",     "cache",   "cbc",      "ciphers", "cpu",
+    "debug",       "default",     "disable",    "disabled",   "enable",  "enabled",  "engine",  "fips",
+    "gcm",         "instruction", "isa",        "log",        "mode",    "provider", "query",   "simd",
+    "size",        "speed",       "thread",     "threads",    "vaes",    "verbose",  "width",   "default_properties",
+    "modules",     "path",        "priority",   "properties", "bar",     "bogus",    "color",   "colour",
+    "foo",         "invalid",     "nonsense",   "option",     "setting", "test",     "typo",    "unknown",
+};
+
 enum { GUESS_BYTES = 24 };
 
 struct guesses {
@@ -162,6 +171,8 @@ static int refuse_unknown_keys(const struct aesop_core *core)
     memset(g.values, 0, ROOM * sizeof *g.values);
     for (size_t i = 0; i < SETTINGS; i++)
         guess_slips(&g, settings[i].key);
+    for (size_t i = 0; i < sizeof other_words / sizeof other_words[0]; i++)
+        guess(&g, other_words[i]);
     g.params[g.count] = (OSSL_PARAM)OSSL_PARAM_END;
     if (!core->get_params(core->handle, g.params))
         goto done;

@@ -271,6 +271,10 @@ static const struct refusal {
     { "Constraints", "CBC", KEYS },
     { "constraints_", "CBC", KEYS },
     { "constraintss", "CBC", KEYS },
+    /* Other words. */
+    { "default_properties", "?provider=aesop", KEYS },
+    { "threads", "2", KEYS },
+    { "bogus", "1", KEYS },
 };
 enum { REFUSALS = sizeof refusals / sizeof *refusals };
 
