@@ -14,8 +14,8 @@
  * A name is a row of elements: "TLS_RSA_WITH_AES_128_CBC_SHA" is tls, rsa, aes, 128, cbc, sha1. NAME forbids every
  * algorithm in whose row its own stands: AES, CBC, AES-128-CBC, RSA forbid that suite, ES and AES-CBC do not. Elements
  * are whole: DSA does not forbid ECDSA, nor DES 3DES. Spellings of one thing are one (SHA, SHA-1, SHA1; DES-EDE3,
- * 3DES_EDE, DESede; AES128, AES-128; P-256, prime256v1, secp256r1). A few kinds are known that a name does not say: DH of
- * DHE, DSA of DSS, HMAC of a suite's digest, EdDSA of Ed25519. A NAME of digest and key, SHA1withRSA, forbids the
+ * 3DES_EDE, DESede; AES128, AES-128; P-256, prime256v1, secp256r1). A few kinds are known that a name does not say: DH
+ * of DHE, DSA of DSS, HMAC of a suite's digest, EdDSA of Ed25519. A NAME of digest and key, SHA1withRSA, forbids the
  * signatures that have both, in any order. "*" may end a NAME, which then forbids what begins like it: TLS_RSA_*.
  *
  * keySize is compared with the asked number of bits or, where none is known, with the number that follows the matched
