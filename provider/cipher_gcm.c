@@ -395,10 +395,11 @@ AESOP_APART static int crypt_record(struct gcm *gcm, unsigned char *out, size_t 
     tag = payload + payload_len;
 
     /* The explicit IV counts to 2^64 before it comes again: SP 800-38D, 8.2.1. */
-    if (gcm->encrypting && ++gcm->tls_records == 0) {
+    if (gcm->encrypting && gcm->tls_records == UINT64_MAX) {
         RAISE(gcm, AESOP_R_TOO_MANY_RECORDS, "2^64 under one key");
         goto done;
     }
+    gcm->tls_records += gcm->encrypting;
     if (!(gcm->encrypting ? next_iv(gcm, out, TLS_EXPLICIT_IV_BYTES)
                           : set_explicit_iv(gcm, out, TLS_EXPLICIT_IV_BYTES)))
         goto done;

@@ -1444,6 +1444,7 @@ static void test_upper_halves(void)
 static struct {
     int watching;
     unsigned freed, dirty_bytes;
+    uint32_t last_error;
 } fake_core;
 
 static void *fake_malloc(size_t size, const char *file, int line)
@@ -1490,7 +1491,8 @@ static void fake_error_debug(const OSSL_CORE_HANDLE *handle, const char *file, i
 
 static void fake_vset_error(const OSSL_CORE_HANDLE *handle, uint32_t reason, const char *format, va_list args)
 {
-    (void)handle, (void)reason, (void)format, (void)args;
+    (void)handle, (void)format, (void)args;
+    fake_core.last_error = reason;
 }
 
 static const OSSL_DISPATCH fake_upcalls[] = {
@@ -1551,6 +1553,49 @@ static void check_freed(const OSSL_ALGORITHM *algorithm, void *provctx)
     CHECK(fake_core.dirty_bytes <= 2, "%s: %u bytes are not zero", algorithm->algorithm_names, fake_core.dirty_bytes);
 }
 
+/* Seals a TLS record of 16 bytes. */
+static int seal_record(void *ctx, const OSSL_DISPATCH *functions)
+{
+    FUNCTION(functions, OSSL_FUNC_CIPHER_SET_CTX_PARAMS, cipher_set_ctx_params);
+    FUNCTION(functions, OSSL_FUNC_CIPHER_UPDATE, cipher_update);
+    unsigned char header[13] = { 0 }, record[8 + 16 + 16] = { 0 };
+    const OSSL_PARAM params[] = {
+        { OSSL_CIPHER_PARAM_AEAD_TLS1_AAD, OSSL_PARAM_OCTET_STRING, header, sizeof header, 0 }, OSSL_PARAM_END
+    };
+    size_t n;
+
+    header[12] = 8 + 16;
+    return cipher_set_ctx_params(ctx, params) && cipher_update(ctx, record, &n, sizeof record, record, sizeof record);
+}
+
+/* RFC 5288, 3: one explicit IV for each record, and there are 2^64 of them. */
+static void check_last_record(const OSSL_ALGORITHM *algorithm, void *provctx)
+{
+    const OSSL_DISPATCH *functions = algorithm->implementation;
+    FUNCTION(functions, OSSL_FUNC_CIPHER_NEWCTX, cipher_newctx);
+    FUNCTION(functions, OSSL_FUNC_CIPHER_FREECTX, cipher_freectx);
+    FUNCTION(functions, OSSL_FUNC_CIPHER_ENCRYPT_INIT, cipher_encrypt_init);
+    const size_t key_bytes = (size_t)atoi(algorithm->algorithm_names + 4) / 8;
+    const OSSL_PARAM fixed[] = { { OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, OSSL_PARAM_OCTET_STRING, material.iv, 4, 0 },
+                                 OSSL_PARAM_END };
+    void *ctx = cipher_newctx(provctx);
+    uint64_t *records = (uint64_t *)ctx + 1; /* where a context counts them, behind its first pointer */
+
+    CU_ASSERT(cipher_encrypt_init(ctx, material.key, key_bytes, NULL, 0, fixed));
+    CU_ASSERT(seal_record(ctx, functions) && seal_record(ctx, functions));
+    CU_ASSERT_EQUAL_FATAL(*records, 2);
+    *records = UINT64_MAX - 1;
+    CU_ASSERT(seal_record(ctx, functions));
+    for (int i = 0; i < 3; i++) {
+        fake_core.last_error = 0;
+        CHECK(!seal_record(ctx, functions), "%s: a record too many", algorithm->algorithm_names);
+        CU_ASSERT_EQUAL(fake_core.last_error & 0x7fffff, AESOP_R_TOO_MANY_RECORDS);
+    }
+    /* A new key may serve as many. */
+    CU_ASSERT(cipher_encrypt_init(ctx, material.key, key_bytes, NULL, 0, fixed) && seal_record(ctx, functions));
+    cipher_freectx(ctx);
+}
+
 static void test_provider_alone(void)
 {
     const OSSL_DISPATCH *functions = NULL;
@@ -1566,8 +1611,11 @@ static void test_provider_alone(void)
         algorithm = provider_query_operation(provctx, OSSL_OP_CIPHER, &no_cache);
         CU_ASSERT_EQUAL(no_cache, 0);
         CU_ASSERT_EQUAL(algorithm != NULL, set_count > 0);
-        for (; algorithm != NULL && algorithm->algorithm_names != NULL; algorithm++)
+        for (; algorithm != NULL && algorithm->algorithm_names != NULL; algorithm++) {
             check_freed(algorithm, provctx);
+            if (strstr(algorithm->algorithm_names, "GCM") != NULL)
+                check_last_record(algorithm, provctx);
+        }
 
         /* As on a CPU without AES: nothing is offered, so that default serves. */
         ((struct aesop_provider *)provctx)->dispatch.kernels = NULL;
@@ -1723,7 +1771,7 @@ int main(int argc, char **argv)
     static CU_TestInfo leftovers[] = { { "the stack", test_stack },
                                        { "upper halves of registers", test_upper_halves },
                                        { "constant time", test_constant_time },
-                                       { "freed memory", test_provider_alone },
+                                       { "a provider without OpenSSL", test_provider_alone },
                                        CU_TEST_INFO_NULL };
     CU_SuiteInfo suites[] = { { "standards", suite_open, suite_close, NULL, NULL, standards },
                               { "agreement", suite_open, suite_close, NULL, NULL, agreement },
