@@ -38,7 +38,14 @@ for file in bin/aesop libaesop.so include/aesop/stream.h share/man/man1/aesop.1 
     share/doc/aesop/openssl.cnf.example; do
     [[ -n $(find "$work/prefix" -path "*/$file") ]] || { echo "not installed: $file"; exit 1; }
 done
-OPENSSL_MODULES=$installed bash -c "$finds_aesop"
+export OPENSSL_MODULES=$installed
+bash -c "$finds_aesop"
+# The example as it stands, and with all the settings that it shows, which leave one cipher
+OPENSSL_CONF=$root/openssl.cnf.example bash -c "$finds_aesop"
+sed -E 's/^#(kernel|chunk|constraints) =/\1 =/' "$root/openssl.cnf.example" >"$work/settings.cnf"
+[[ $(OPENSSL_CONF=$work/settings.cnf openssl list -cipher-algorithms | grep '@ aesop') == *aes-256-gcm* ]]
+[[ $(OPENSSL_CONF=$work/settings.cnf openssl list -cipher-algorithms | grep -c '@ aesop') -eq 1 ]]
+unset OPENSSL_MODULES
 
 cmake -S "$root" -B "$work/build" -DCMAKE_INSTALL_PREFIX=/usr -DAESOP_BUILD_TESTS=OFF >/dev/null
 cmake --build "$work/build" -j "$(nproc)" >/dev/null
