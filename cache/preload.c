@@ -6,13 +6,15 @@
  * Unlike the resolver of libaesop it loads no provider to watch what changes (which would change whom OpenSSL prefers
  * among equals): the calls that change something pass through here. It is not linked with libcrypto either, so that a
  * program without OpenSSL, or with one of its own inside, gets none; its symbols bear the version of libcrypto's, so
- * that programs of another release do not meet it.
+ * that programs of another release do not meet it. Callers that have a libcrypto under another name are passed on to
+ * that.
  *
  * State is global because the program knows nothing of it.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED /* programs call deprecated functions too */
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -36,7 +38,16 @@ OSSL_PROVIDER *OSSL_PROVIDER_load_ex(OSSL_LIB_CTX *libctx, const char *name, OSS
 OSSL_PROVIDER *OSSL_PROVIDER_try_load_ex(OSSL_LIB_CTX *libctx, const char *name, OSSL_PARAM *params,
                                          int retain_fallbacks);
 
-enum { CAPACITY = 2048, REFUSALS_MAX = 512, ERRORS_MAX = 4, CIPHER_OF_POINTER = 254, DIGEST_OF_POINTER = 255 };
+enum {
+    CAPACITY = 2048,
+    REFUSALS_MAX = 512,
+    ERRORS_MAX = 4,
+    CIPHER_OF_POINTER = 254,
+    DIGEST_OF_POINTER = 255,
+    PAGE_BITS = 12,
+    CALLERS = 1024,
+    COPIES_MAX = 8,
+};
 
 #define TEXT_OF(macro) TEXT(macro)
 #define TEXT(x) #x
@@ -44,7 +55,11 @@ enum { CAPACITY = 2048, REFUSALS_MAX = 512, ERRORS_MAX = 4, CIPHER_OF_POINTER = 
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* ---- libcrypto's own functions ---- */
+/* ---- libcrypto's own functions ----
+ *
+ * A process may have several: wheels of Python bring one along, under a name of its own. The dynamic linker goes by
+ * name and version of a symbol alone, so their users come here too.
+ */
 
 #define ORIGINALS(_) \
     _(EVP_EncryptInit_ex) \
@@ -89,28 +104,32 @@ enum { CAPACITY = 2048, REFUSALS_MAX = 512, ERRORS_MAX = 4, CIPHER_OF_POINTER = 
     _(CONF_modules_load_file_ex) \
     _(CONF_modules_unload)
 
-static struct {
-#define POINTER(name) __typeof__(&name) name;
-    ORIGINALS(POINTER)
-#undef POINTER
-} libcrypto;
-
 /* What there is to do with a kind of method. */
-static struct operation {
-    const char *type;
+struct operation {
     void *(*fetch)(OSSL_LIB_CTX *libctx, const char *algorithm, const char *properties);
     int (*up_ref)(void *method);
     void (*free)(void *method);
-} operations[] = {
-    { .type = "EVP_CIPHER" },    { .type = "EVP_MD" },          { .type = "EVP_MAC" }, { .type = "EVP_KDF" },
-    { .type = "EVP_RAND" },      { .type = "EVP_KEYMGMT" },     { .type = "EVP_KEM" }, { .type = "EVP_KEYEXCH" },
-    { .type = "EVP_SIGNATURE" }, { .type = "EVP_ASYM_CIPHER" },
 };
-enum { CIPHER, DIGEST, MAC, KDF, RAND, KEYMGMT, KEM, KEYEXCH, SIGNATURE, ASYM_CIPHER };
+enum { CIPHER, DIGEST, MAC, KDF, RAND, KEYMGMT, KEM, KEYEXCH, SIGNATURE, ASYM_CIPHER, KINDS };
+static const char *const kinds[KINDS] = { "EVP_CIPHER",  "EVP_MD",  "EVP_MAC",     "EVP_KDF",       "EVP_RAND",
+                                          "EVP_KEYMGMT", "EVP_KEM", "EVP_KEYEXCH", "EVP_SIGNATURE", "EVP_ASYM_CIPHER" };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static void *libcrypto_base; /* where it is mapped */
+struct originals {
+    void *base; /* where that libcrypto is mapped */
+#define POINTER(name) __typeof__(&name) name;
+    ORIGINALS(POINTER)
+#undef POINTER
+    struct operation operations[KINDS];
+    atomic_int cleaned_up;
+};
+
+/* The first is the one that we answer for. */
+static struct originals copies[COPIES_MAX];
+static struct originals *const libcrypto = &copies[0];
 static struct aesop_table *answers;
+
+/* Whose calls come from a page: its number << 8 | place in copies[]. A page belongs to one library. */
+static _Atomic uint64_t callers[CALLERS];
 
 /* dlsym's answer is data to C, so it is copied into the pointer to a function. */
 static void look_up(void *pointer, void *handle, const char *name, const char *suffix)
@@ -123,33 +142,127 @@ static void look_up(void *pointer, void *handle, const char *name, const char *s
     memcpy(pointer, &address, sizeof address);
 }
 
-static void load_originals(void)
+static void load_originals(struct originals *o, void *handle, void *base)
 {
-    /* Whoever calls us has it loaded, but perhaps where only its own modules see it. */
-    void *handle = dlopen(LIBCRYPTO, RTLD_LAZY | RTLD_NOLOAD);
+#define LOOK_UP(name) look_up(&o->name, handle, #name, "");
+    ORIGINALS(LOOK_UP)
+#undef LOOK_UP
+    for (size_t i = 0; i < KINDS; i++) {
+        look_up(&o->operations[i].fetch, handle, kinds[i], "_fetch");
+        look_up(&o->operations[i].up_ref, handle, kinds[i], "_up_ref");
+        look_up(&o->operations[i].free, handle, kinds[i], "_free");
+    }
+    o->base = base;
+}
+
+/* Where the libcrypto is mapped that has this function, or NULL; opened by its file where a handle is asked for. */
+static void *base_of(void **handle, void *function)
+{
     Dl_info info;
 
-    if (handle == NULL) {
+    if (function == NULL || dladdr(function, &info) == 0)
+        return NULL;
+    if (handle != NULL && (*handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) == NULL)
+        return NULL;
+    return info.dli_fbase;
+}
+
+/*
+ * The function of that name that the caller would have called without us, or NULL. We are the caller where a function
+ * of libcrypto that we called ends in a call of another one.
+ */
+static void *function_without_us(const char *name, const void *caller)
+{
+    Dl_info info, our_info;
+    struct link_map *map;
+    void *handle = NULL, *function = NULL;
+
+    /* A library sees what it is linked with. The program itself sees all that was loaded with it, us too. */
+    if (dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 && *map->l_name != '\0')
+        handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle != NULL) {
+        function = dlsym(handle, name);
+        dlclose(handle);
+    }
+    if (function != NULL && dladdr(function, &info) != 0 && dladdr(copies, &our_info) != 0 &&
+        info.dli_fbase == our_info.dli_fbase)
+        return NULL;
+    return function != NULL ? function : dlsym(RTLD_NEXT, name);
+}
+
+/* NULL where the caller has none, and there is no LIBCRYPTO either. */
+static struct originals *find_originals(const void *caller)
+{
+    static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+    static const char any[] = "EVP_CIPHER_fetch";
+    const uint64_t page = (uintptr_t)caller >> PAGE_BITS;
+    /* Whoever calls us has it loaded, but perhaps where only its own modules see it. */
+    void *handle = dlopen(LIBCRYPTO, RTLD_LAZY | RTLD_NOLOAD), *other_handle = NULL;
+    void *base = handle != NULL ? base_of(NULL, dlsym(handle, any)) : NULL;
+    void *other_base = base_of(&other_handle, function_without_us(any, caller));
+    size_t i = 0;
+
+    pthread_mutex_lock(&loading);
+    if (base != NULL && libcrypto->base == NULL) {
+        load_originals(libcrypto, handle, base);
+        answers = aesop_table_new(CAPACITY); /* where there is no memory nothing is remembered */
+    }
+    if (other_base != NULL && other_base != base) {
+        for (i = 1; i < COPIES_MAX && copies[i].base != NULL && copies[i].base != other_base;)
+            i++;
+        if (i < COPIES_MAX && copies[i].base == NULL)
+            load_originals(&copies[i], other_handle, other_base);
+    }
+    pthread_mutex_unlock(&loading);
+    if (i == COPIES_MAX || copies[i].base == NULL)
+        return NULL;
+    atomic_store_explicit(&callers[page % CALLERS], page << 8 | i, memory_order_release);
+    return &copies[i];
+}
+
+static __attribute__((noinline)) struct originals *require_originals(const void *caller)
+{
+    struct originals *found = find_originals(caller);
+
+    if (found == NULL) {
         fprintf(stderr, "libaesop-fetch: this process calls OpenSSL but has no " LIBCRYPTO "\n");
         abort();
     }
-#define LOOK_UP(name) look_up(&libcrypto.name, handle, #name, "");
-    ORIGINALS(LOOK_UP)
-#undef LOOK_UP
-    for (size_t i = 0; i < COUNT(operations); i++) {
-        look_up(&operations[i].fetch, handle, operations[i].type, "_fetch");
-        look_up(&operations[i].up_ref, handle, operations[i].type, "_up_ref");
-        look_up(&operations[i].free, handle, operations[i].type, "_free");
-    }
-    if (dladdr(dlsym(handle, "EVP_CIPHER_fetch"), &info) != 0)
-        libcrypto_base = info.dli_fbase;
-    answers = aesop_table_new(CAPACITY); /* where there is no memory nothing is remembered */
+    return found;
 }
 
-static inline void start(void)
+/* What whoever calls would have called without us: libcrypto, or another for which nothing is remembered. */
+static inline struct originals *originals_for(const void *caller)
 {
-    pthread_once(&once, load_originals);
+    const uint64_t page = (uintptr_t)caller >> PAGE_BITS;
+    const uint64_t known = atomic_load_explicit(&callers[page % CALLERS], memory_order_acquire);
+
+    return known >> 8 == page ? &copies[known & 0xff] : require_originals(caller);
 }
+
+/*
+ * When the process ends the C library calls OPENSSL_cleanup once for each copy, without a word which: those that are
+ * not ours, the last first, and then ours. NULL: one that we have never met.
+ */
+static struct originals *originals_to_clean_up(const void *caller)
+{
+    size_t i = COPIES_MAX - 1;
+    Dl_info info, c_library;
+
+    if (dladdr(caller, &info) != 0 && dladdr(dlsym(RTLD_NEXT, "exit"), &c_library) != 0 &&
+        info.dli_fbase == c_library.dli_fbase)
+        while (i > 0 && (copies[i].base == NULL || atomic_exchange(&copies[i].cleaned_up, 1)))
+            i--;
+    else
+        i = 0;
+    return i > 0 ? &copies[i] : find_originals(caller);
+}
+
+/*
+ * Other copies are called last thing, by a jump: where they jump to another of our functions it is still their user
+ * that calls.
+ */
+#define OF_CALLER originals_for(__builtin_return_address(0))
 
 /* ---- what is remembered ----
  *
@@ -224,7 +337,7 @@ static int keep(OSSL_LIB_CTX *libctx, const struct operation *operation, void *m
     pthread_mutex_lock(&lock);
     /* 3.x cleans up when the process ends, 4.0 where the program asks for it. */
     if (at_exit == 0)
-        at_exit = libcrypto.OPENSSL_atexit == NULL || libcrypto.OPENSSL_atexit(release_all);
+        at_exit = libcrypto->OPENSSL_atexit == NULL || libcrypto->OPENSSL_atexit(release_all);
     ok = at_exit == 1;
     while (i < kept_count && kept[i].method != method)
         i++;
@@ -281,10 +394,10 @@ static void raise_again(const struct refusal *r)
     for (size_t i = 0; i < r->count; i++) {
         const unsigned long code = r->errors[i].code;
 
-        libcrypto.ERR_new();
-        libcrypto.ERR_set_debug(r->errors[i].file, r->errors[i].line, r->errors[i].function);
-        libcrypto.ERR_set_error(ERR_GET_LIB(code), ERR_GET_REASON(code), r->errors[i].data != NULL ? "%s" : NULL,
-                                r->errors[i].data);
+        libcrypto->ERR_new();
+        libcrypto->ERR_set_debug(r->errors[i].file, r->errors[i].line, r->errors[i].function);
+        libcrypto->ERR_set_error(ERR_GET_LIB(code), ERR_GET_REASON(code), r->errors[i].data != NULL ? "%s" : NULL,
+                                 r->errors[i].data);
     }
 }
 
@@ -301,7 +414,7 @@ static const struct refusal *record_refusal(void)
     int line, flags, lasting = 0;
     size_t i = 0;
 
-    while (r.count < ERRORS_MAX && (code = libcrypto.ERR_get_error_all(&file, &line, &function, &data, &flags)) != 0) {
+    while (r.count < ERRORS_MAX && (code = libcrypto->ERR_get_error_all(&file, &line, &function, &data, &flags)) != 0) {
         r.errors[r.count].code = code;
         r.errors[r.count].line = line;
         r.errors[r.count].file = copy(file);
@@ -310,7 +423,7 @@ static const struct refusal *record_refusal(void)
         lasting = ERR_GET_LIB(code) == ERR_LIB_EVP && ERR_GET_REASON(code) == ERR_R_UNSUPPORTED;
         r.count++;
     }
-    lasting = lasting && libcrypto.ERR_peek_error() == 0;
+    lasting = lasting && libcrypto->ERR_peek_error() == 0;
     raise_again(&r);
     pthread_mutex_lock(&lock);
     while (lasting && i < refusal_count && !same_refusal(&refusals[i], &r))
@@ -335,7 +448,7 @@ static __attribute__((noinline)) void *fetch_anew(const struct operation *operat
                                                   const char *algorithm, const char *properties,
                                                   const struct aesop_key *key, uint64_t stamp)
 {
-    const int no_errors = libcrypto.ERR_peek_error() == 0;
+    const int no_errors = libcrypto->ERR_peek_error() == 0;
     void *method = operation->fetch(libctx, algorithm, properties);
 
     if (key == NULL)
@@ -352,15 +465,17 @@ static __attribute__((noinline)) void *fetch_anew(const struct operation *operat
     return method;
 }
 
-static inline void *fetch(size_t kind, OSSL_LIB_CTX *libctx, const char *algorithm, const char *properties)
+static inline void *fetch(const struct originals *o, size_t kind, OSSL_LIB_CTX *libctx, const char *algorithm,
+                          const char *properties)
 {
-    const struct operation *operation = &operations[kind];
+    const struct operation *operation = &o->operations[kind];
     const uint64_t stamp = atomic_load_explicit(&generation, memory_order_acquire);
     struct aesop_key key;
     uint64_t value;
     int has_key = algorithm != NULL;
 
-    start();
+    if (o != libcrypto)
+        return operation->fetch(libctx, algorithm, properties);
     aesop_key_start(&key, kind + 1);
     aesop_key_add_number(&key, (uintptr_t)(libctx != NULL ? libctx : thread_default));
     has_key = has_key && answers != NULL &&
@@ -381,7 +496,7 @@ static inline void *fetch(size_t kind, OSSL_LIB_CTX *libctx, const char *algorit
 #define FETCH(TYPE, kind) \
     TYPE *TYPE##_fetch(OSSL_LIB_CTX *libctx, const char *algorithm, const char *properties) \
     { \
-        return fetch(kind, libctx, algorithm, properties); \
+        return fetch(OF_CALLER, kind, libctx, algorithm, properties); \
     }
 
 FETCH(EVP_CIPHER, CIPHER)
@@ -397,7 +512,7 @@ FETCH(EVP_ASYM_CIPHER, ASYM_CIPHER)
 
 /* ---- the fetch hidden in an init ----
  *
- * EVP_aes_128_gcm() and its like are constants of libcrypto. An init with one fetches its short name, with an empty
+ * EVP_aes_128_gcm() and its like are constants of libcrypto-> An init with one fetches its short name, with an empty
  * query, in the default context; we hand in what it would find. A program's own method (EVP_CIPHER_meth_new) is none
  * of them.
  */
@@ -433,14 +548,14 @@ static int is_constant(const void *method)
 {
     Dl_info info;
 
-    return dladdr(method, &info) != 0 && info.dli_fbase == libcrypto_base;
+    return dladdr(method, &info) != 0 && info.dli_fbase == libcrypto->base;
 }
 
 static __attribute__((noinline)) const void *find_implicit(size_t kind, const void *given, int nid,
                                                            const char *nameless, const struct aesop_key *key,
                                                            uint64_t stamp)
 {
-    const struct operation *operation = &operations[kind];
+    const struct operation *operation = &libcrypto->operations[kind];
     const void *answer = given;
 
     if (answers == NULL)
@@ -449,10 +564,10 @@ static __attribute__((noinline)) const void *find_implicit(size_t kind, const vo
         void *method;
 
         /* No errors here: where there is nothing to hand in, the init will raise its own. */
-        if (libcrypto.ERR_peek_error() != 0)
+        if (libcrypto->ERR_peek_error() != 0)
             return given;
-        method = operation->fetch(NULL, nid != NID_undef ? libcrypto.OBJ_nid2sn(nid) : nameless, "");
-        while (method == NULL && libcrypto.ERR_get_error_all(NULL, NULL, NULL, NULL, NULL) != 0)
+        method = operation->fetch(NULL, nid != NID_undef ? libcrypto->OBJ_nid2sn(nid) : nameless, "");
+        while (method == NULL && libcrypto->ERR_get_error_all(NULL, NULL, NULL, NULL, NULL) != 0)
             continue;
         if (method == NULL || !keep(thread_default, operation, method) ||
             (kind == DIGEST && !note_handed_in(given, method)))
@@ -479,67 +594,78 @@ static inline const void *implicit(size_t kind, unsigned key_kind, const void *g
     return find_implicit(kind, given, nid, nameless, &key, stamp);
 }
 
-static inline const EVP_CIPHER *implicit_cipher(const EVP_CIPHER *cipher, const ENGINE *engine)
+static inline const EVP_CIPHER *implicit_cipher(const struct originals *o, const EVP_CIPHER *cipher,
+                                                const ENGINE *engine)
 {
-    start();
-    if (cipher == NULL || engine != NULL || libcrypto.EVP_CIPHER_get0_provider(cipher) != NULL)
+    if (o != libcrypto || cipher == NULL || engine != NULL || libcrypto->EVP_CIPHER_get0_provider(cipher) != NULL)
         return cipher;
-    return implicit(CIPHER, CIPHER_OF_POINTER, cipher, libcrypto.EVP_CIPHER_get_nid(cipher), "NULL");
+    return implicit(CIPHER, CIPHER_OF_POINTER, cipher, libcrypto->EVP_CIPHER_get_nid(cipher), "NULL");
 }
 
 static inline const EVP_MD *implicit_digest(const EVP_MD *digest, const ENGINE *engine)
 {
-    start();
-    if (digest == NULL || engine != NULL || libcrypto.EVP_MD_get0_provider(digest) != NULL)
+    if (digest == NULL || engine != NULL || libcrypto->EVP_MD_get0_provider(digest) != NULL)
         return digest;
-    return implicit(DIGEST, DIGEST_OF_POINTER, digest, libcrypto.EVP_MD_get_type(digest), "UNDEF");
+    return implicit(DIGEST, DIGEST_OF_POINTER, digest, libcrypto->EVP_MD_get_type(digest), "UNDEF");
 }
 
 int EVP_EncryptInit_ex(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, ENGINE *engine, const unsigned char *key,
                        const unsigned char *iv)
 {
-    cipher = implicit_cipher(cipher, engine);
-    return libcrypto.EVP_EncryptInit_ex(ctx, cipher, engine, key, iv);
+    const struct originals *o = OF_CALLER;
+
+    cipher = implicit_cipher(o, cipher, engine);
+    return o->EVP_EncryptInit_ex(ctx, cipher, engine, key, iv);
 }
 
 int EVP_EncryptInit_ex2(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, const unsigned char *key,
                         const unsigned char *iv, const OSSL_PARAM params[])
 {
-    cipher = implicit_cipher(cipher, NULL);
-    return libcrypto.EVP_EncryptInit_ex2(ctx, cipher, key, iv, params);
+    const struct originals *o = OF_CALLER;
+
+    cipher = implicit_cipher(o, cipher, NULL);
+    return o->EVP_EncryptInit_ex2(ctx, cipher, key, iv, params);
 }
 
 int EVP_DecryptInit_ex(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, ENGINE *engine, const unsigned char *key,
                        const unsigned char *iv)
 {
-    cipher = implicit_cipher(cipher, engine);
-    return libcrypto.EVP_DecryptInit_ex(ctx, cipher, engine, key, iv);
+    const struct originals *o = OF_CALLER;
+
+    cipher = implicit_cipher(o, cipher, engine);
+    return o->EVP_DecryptInit_ex(ctx, cipher, engine, key, iv);
 }
 
 int EVP_DecryptInit_ex2(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, const unsigned char *key,
                         const unsigned char *iv, const OSSL_PARAM params[])
 {
-    cipher = implicit_cipher(cipher, NULL);
-    return libcrypto.EVP_DecryptInit_ex2(ctx, cipher, key, iv, params);
+    const struct originals *o = OF_CALLER;
+
+    cipher = implicit_cipher(o, cipher, NULL);
+    return o->EVP_DecryptInit_ex2(ctx, cipher, key, iv, params);
 }
 
 int EVP_CipherInit_ex(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, ENGINE *engine, const unsigned char *key,
                       const unsigned char *iv, int encrypting)
 {
-    cipher = implicit_cipher(cipher, engine);
-    return libcrypto.EVP_CipherInit_ex(ctx, cipher, engine, key, iv, encrypting);
+    const struct originals *o = OF_CALLER;
+
+    cipher = implicit_cipher(o, cipher, engine);
+    return o->EVP_CipherInit_ex(ctx, cipher, engine, key, iv, encrypting);
 }
 
 int EVP_CipherInit_ex2(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, const unsigned char *key, const unsigned char *iv,
                        int encrypting, const OSSL_PARAM params[])
 {
-    cipher = implicit_cipher(cipher, NULL);
-    return libcrypto.EVP_CipherInit_ex2(ctx, cipher, key, iv, encrypting, params);
+    const struct originals *o = OF_CALLER;
+
+    cipher = implicit_cipher(o, cipher, NULL);
+    return o->EVP_CipherInit_ex2(ctx, cipher, key, iv, encrypting, params);
 }
 
-static const EVP_MD *given_digest(const EVP_MD_CTX *ctx, const EVP_MD *in_use)
+static const EVP_MD *given_digest(const struct originals *o, const EVP_MD_CTX *ctx, const EVP_MD *in_use)
 {
-    if (in_use == NULL || !libcrypto.EVP_MD_CTX_test_flags(ctx, HANDED_IN))
+    if (o != libcrypto || in_use == NULL || !libcrypto->EVP_MD_CTX_test_flags(ctx, HANDED_IN))
         return in_use;
     for (size_t i = 0; i < COUNT(handed_in); i++) {
         const void *method = atomic_load_explicit(&handed_in[i].method, memory_order_acquire);
@@ -553,49 +679,57 @@ static const EVP_MD *given_digest(const EVP_MD_CTX *ctx, const EVP_MD *in_use)
 static int note_init(EVP_MD_CTX *ctx, const EVP_MD *given, const EVP_MD *used, int ok)
 {
     if (given != used)
-        libcrypto.EVP_MD_CTX_set_flags(ctx, HANDED_IN);
+        libcrypto->EVP_MD_CTX_set_flags(ctx, HANDED_IN);
     else if (given != NULL)
-        libcrypto.EVP_MD_CTX_clear_flags(ctx, HANDED_IN);
+        libcrypto->EVP_MD_CTX_clear_flags(ctx, HANDED_IN);
     return ok;
 }
 
 int EVP_DigestInit_ex(EVP_MD_CTX *ctx, const EVP_MD *digest, ENGINE *engine)
 {
-    const EVP_MD *used = implicit_digest(digest, engine);
+    const struct originals *o = OF_CALLER;
+    const EVP_MD *used;
 
-    return note_init(ctx, digest, used, libcrypto.EVP_DigestInit_ex(ctx, used, engine));
+    if (o != libcrypto)
+        return o->EVP_DigestInit_ex(ctx, digest, engine);
+    used = implicit_digest(digest, engine);
+    return note_init(ctx, digest, used, libcrypto->EVP_DigestInit_ex(ctx, used, engine));
 }
 
 int EVP_DigestInit_ex2(EVP_MD_CTX *ctx, const EVP_MD *digest, const OSSL_PARAM params[])
 {
-    const EVP_MD *used = implicit_digest(digest, NULL);
+    const struct originals *o = OF_CALLER;
+    const EVP_MD *used;
 
-    return note_init(ctx, digest, used, libcrypto.EVP_DigestInit_ex2(ctx, used, params));
+    if (o != libcrypto)
+        return o->EVP_DigestInit_ex2(ctx, digest, params);
+    used = implicit_digest(digest, NULL);
+    return note_init(ctx, digest, used, libcrypto->EVP_DigestInit_ex2(ctx, used, params));
 }
 
 const EVP_MD *EVP_MD_CTX_get0_md(const EVP_MD_CTX *ctx)
 {
-    start();
-    return given_digest(ctx, libcrypto.EVP_MD_CTX_get0_md(ctx));
+    const struct originals *o = OF_CALLER;
+
+    return given_digest(o, ctx, o->EVP_MD_CTX_get0_md(ctx));
 }
 
 const EVP_MD *EVP_MD_CTX_md(const EVP_MD_CTX *ctx)
 {
-    start();
-    return given_digest(ctx, libcrypto.EVP_MD_CTX_md(ctx));
+    const struct originals *o = OF_CALLER;
+
+    return given_digest(o, ctx, o->EVP_MD_CTX_md(ctx));
 }
 
 /* A constant counts no references. */
 EVP_MD *EVP_MD_CTX_get1_md(EVP_MD_CTX *ctx)
 {
-    EVP_MD *in_use;
-    const EVP_MD *given;
+    const struct originals *o = OF_CALLER;
+    EVP_MD *in_use = o->EVP_MD_CTX_get1_md(ctx);
+    const EVP_MD *given = given_digest(o, ctx, in_use);
 
-    start();
-    in_use = libcrypto.EVP_MD_CTX_get1_md(ctx);
-    given = given_digest(ctx, in_use);
     if (given != in_use)
-        operations[DIGEST].free(in_use);
+        libcrypto->operations[DIGEST].free(in_use);
     return (EVP_MD *)given;
 }
 
@@ -612,8 +746,10 @@ static void changed(void)
 #define CHANGES(RESULT, name, parameters, arguments) \
     RESULT name parameters \
     { \
-        start(); \
-        RESULT result = libcrypto.name arguments; \
+        const struct originals *o = OF_CALLER; \
+        if (o != libcrypto) \
+            return o->name arguments; \
+        RESULT result = o->name arguments; \
         changed(); \
         return result; \
     }
@@ -637,19 +773,23 @@ CHANGES(int, CONF_modules_load_file_ex,
 
 void CONF_modules_unload(int all)
 {
-    start();
-    libcrypto.CONF_modules_unload(all);
-    changed();
+    const struct originals *o = OF_CALLER;
+
+    o->CONF_modules_unload(all);
+    if (o == libcrypto)
+        changed();
 }
 
 /* libssl calls this all the time; the configuration file is read the first time only. */
 int OPENSSL_init_crypto(uint64_t options, const OPENSSL_INIT_SETTINGS *settings)
 {
     static atomic_int configured;
+    const struct originals *o = OF_CALLER;
     int result;
 
-    start();
-    result = libcrypto.OPENSSL_init_crypto(options, settings);
+    if (o != libcrypto)
+        return o->OPENSSL_init_crypto(options, settings);
+    result = libcrypto->OPENSSL_init_crypto(options, settings);
     if ((options & OPENSSL_INIT_LOAD_CONFIG) != 0 && !configured && !atomic_exchange(&configured, 1))
         changed();
     return result;
@@ -657,27 +797,33 @@ int OPENSSL_init_crypto(uint64_t options, const OPENSSL_INIT_SETTINGS *settings)
 
 void OPENSSL_cleanup(void)
 {
-    start();
-    release(NULL, 1);
-    libcrypto.OPENSSL_cleanup();
+    struct originals *o = originals_to_clean_up(__builtin_return_address(0));
+
+    if (o == libcrypto)
+        release(NULL, 1);
+    if (o != NULL)
+        o->OPENSSL_cleanup();
 }
 
 /* Methods that outlive their context would dangle. Nobody else may use it any more. */
 void OSSL_LIB_CTX_free(OSSL_LIB_CTX *libctx)
 {
-    start();
-    if (libctx != NULL)
+    const struct originals *o = OF_CALLER;
+
+    if (o == libcrypto && libctx != NULL)
         release(libctx, 0);
-    libcrypto.OSSL_LIB_CTX_free(libctx);
+    o->OSSL_LIB_CTX_free(libctx);
 }
 
 /* From now on NULL means that context, in this thread. */
 OSSL_LIB_CTX *OSSL_LIB_CTX_set0_default(OSSL_LIB_CTX *libctx)
 {
+    const struct originals *o = OF_CALLER;
     OSSL_LIB_CTX *before;
 
-    start();
-    before = libcrypto.OSSL_LIB_CTX_set0_default(libctx);
+    if (o != libcrypto)
+        return o->OSSL_LIB_CTX_set0_default(libctx);
+    before = libcrypto->OSSL_LIB_CTX_set0_default(libctx);
     if (before != NULL && libctx != NULL)
         thread_default = libctx;
     return before;

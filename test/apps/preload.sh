@@ -63,6 +63,26 @@ else
     fail "preload_probe.c compiles" "$WORK/cc.log"
 fi
 
+# ---- a second libcrypto, under a name of its own ----
+
+compile() { "${CC:-cc}" -std=c17 -D_GNU_SOURCE= -Wall -Wextra -O1 $HEADERS -Wl,--allow-shlib-undefined "$@"; }
+sed 's/libcrypto\.so\./libcryptX.so./g' "$LIBCRYPTO" >"$WORK/libcryptX.so.${VERSION%%.*}"
+if {
+    compile -shared -fPIC -DMODULE -o "$WORK/ours.so" "$APPS/preload_copies.c" "$LIBCRYPTO" &&
+        compile -shared -fPIC -DMODULE -o "$WORK/other.so" "$APPS/preload_copies.c" \
+            "$WORK/libcryptX.so.${VERSION%%.*}" -Wl,-rpath,"$WORK" &&
+        compile -o "$WORK/preload_copies" "$APPS/preload_copies.c"
+} >"$WORK/cc.log" 2>&1; then
+    for modules in other.so "ours.so other.so" "other.so ours.so"; do
+        read -ra paths <<<"$modules"
+        same "$VERSION: a libcrypto by another name: $modules" \
+            ${RUN:+"$RUN"} "$WORK/preload_copies" "${paths[@]/#/$WORK/}"
+    done
+    check "$VERSION: ... and that one was met" grep -q "other.so: fetched 1" "$WORK/out.preloaded"
+else
+    fail "preload_copies.c compiles" "$WORK/cc.log"
+fi
+
 # ---- the openssl command ----
 
 random_file "$WORK/data" 100000
