@@ -125,6 +125,7 @@ static enum progress fail_behind_last(struct aesop_filter *f)
     f->out_len = f->released;
     s->text_bytes -= unreleased;
     s->number--;
+    s->finished = 0;
     aesop_stream_fail(s, AESOP_STREAM_R_TRAILING_DATA, "segment %llu is the last, but more follows",
                       (unsigned long long)s->number);
     return FAILED;

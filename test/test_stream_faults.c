@@ -39,6 +39,15 @@ static int among(const int *reasons, int reason)
     return *reasons != 0;
 }
 
+/* Zeros may lie where what failed would have gone, no byte of it. Returns the place of one, or 0. */
+static size_t left_behind(size_t out_len)
+{
+    for (size_t i = out_len; i < sizeof out; i++)
+        if (out[i] != 0xaa && out[i] != 0)
+            return i;
+    return 0;
+}
+
 /* Decrypts on both sides, in large and small calls, and out of libcrypto's memory. */
 static void check_refused(const struct stream_case *c, const unsigned char *data, size_t len, struct expected e,
                           const char *what, size_t where)
@@ -58,13 +67,8 @@ static void check_refused(const struct stream_case *c, const unsigned char *data
         CHECK(out_len <= e.released && memcmp(out, text, out_len) == 0,
               "%s, segment %zu: %s %zu: way %d released %zu of %zu", c->cipher, c->segment, what, where, way, out_len,
               e.released);
-        /* Zeros may lie where the failed segment would have gone, no byte of it. */
-        for (size_t i = out_len; i < sizeof out; i++)
-            if (out[i] != 0xaa && out[i] != 0) {
-                CHECK(0, "%s, segment %zu: %s %zu: way %d left %02x at byte %zu", c->cipher, c->segment, what, where,
-                      way, out[i], i);
-                break;
-            }
+        CHECK(left_behind(out_len) == 0, "%s, segment %zu: %s %zu: way %d left byte %zu", c->cipher, c->segment, what,
+              where, way, left_behind(out_len));
     }
 }
 
@@ -132,6 +136,41 @@ static void test_truncation(void)
             }
         }
     }
+}
+
+/* The source fails amid a message, part of which is decrypted already. */
+static void test_source_fails(void)
+{
+    const struct stream_case c = { .cipher = "AES-256-GCM", .message = 1, .buffer = 64 };
+    const size_t len = make_stream(&c, 600, stream);
+
+    for (size_t at = 1; at < len; at++) {
+        size_t out_len;
+        const int reason = stream_run(stream_filter(&c, 0), STREAM_READ, (struct stream_mem){ .fail_at = at }, 0, out,
+                                      sizeof out, &out_len, stream, len);
+
+        CHECK(reason == AESOP_STREAM_R_NEXT_BIO && out_len == 0 && left_behind(0) == 0,
+              "at %zu: reason %d, %zu bytes, left byte %zu", at, reason, out_len, left_behind(0));
+    }
+}
+
+/* A segment that was rightly taken for the last one, and is none when more follows. */
+static void test_state_behind_last(void)
+{
+    const struct stream_case c = { .cipher = "AES-128-GCM", .segment = 4096 };
+    struct stream_mem m = { .data = out, .capacity = sizeof out };
+    const size_t len = make_stream(&c, 1000, stream);
+    BIO *b = BIO_push(stream_filter(&c, 0), stream_mem_bio(&m));
+    AESOP_STREAM_STATE state;
+
+    CU_ASSERT_EQUAL(BIO_write(b, stream, (int)len), (int)len);
+    CU_ASSERT(BIO_write(b, "x", 1) < 0 && stream_error() == AESOP_STREAM_R_TRAILING_DATA);
+    CU_ASSERT(AESOP_BIO_get_aead_state(b, &state));
+    CHECK(state.reason == AESOP_STREAM_R_TRAILING_DATA && !state.finished && state.segments == 0 && state.bytes == 0 &&
+              m.len == 0,
+          "reason %d, finished %d, %d segments, %d bytes, %zu released", state.reason, state.finished,
+          (int)state.segments, (int)state.bytes, m.len);
+    BIO_free_all(b);
 }
 
 static void test_appended(void)
@@ -410,7 +449,9 @@ static void test_pieces_of_a_segment(void)
 static const struct stream_test tests[] = {
     { "every bit", test_bits },
     { "truncation at every byte", test_truncation },
+    { "the source fails", test_source_fails },
     { "data appended", test_appended },
+    { "state behind the last segment", test_state_behind_last },
     { "segments moved, dropped, repeated, foreign", test_segments_moved },
     { "wrong key, associated data, iv, sizes", test_wrong_key },
     { "header of another cipher", test_header },
