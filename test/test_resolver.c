@@ -6,6 +6,8 @@
 #include "check.h"
 #include "support.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <openssl/core_names.h>
@@ -511,6 +513,53 @@ static void default_properties_change(void)
 }
 
 /* Nobody tells it, until it is told. */
+/* An answer that was asked for before a change and comes after it. */
+static void late_answers_are_dropped(void)
+{
+    struct aesop_table *t = aesop_table_new(4);
+    struct aesop_key key;
+    uint64_t value = 0;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+    aesop_key_start(&key, 1);
+    CU_ASSERT(aesop_key_add_text(&key, "name", 4, AESOP_FOLD_CASE));
+    aesop_key_finish(&key);
+    aesop_table_put(t, &key, 2, 22);
+    aesop_table_put(t, &key, 1, 11);
+    CU_ASSERT(aesop_table_get(&value, t, &key, 2) && value == 22);
+    CU_ASSERT_FALSE(aesop_table_get(&value, t, &key, 1));
+    aesop_table_free(t);
+}
+
+/* What is forgotten and asked again is counted as before, and its reference is one. */
+static void asked_again(void)
+{
+    OSSL_LIB_CTX *ctx = support_ctx_aesop(NULL);
+    AESOP_RESOLVER *r = resolver_for(ctx, 0);
+    char module[1024];
+    void *handle;
+    size_t answers;
+
+    CU_ASSERT_PTR_NOT_NULL(AESOP_RESOLVER_get0_cipher(r, "AES-128-GCM", NULL));
+    answers = stats_of(r).answers;
+    CU_ASSERT(answers > 0);
+    for (int i = 0; i < 3; i++) {
+        AESOP_RESOLVER_flush(r);
+        CU_ASSERT_EQUAL(stats_of(r).answers, 0);
+        CU_ASSERT_PTR_NOT_NULL(AESOP_RESOLVER_get0_cipher(r, "AES-128-GCM", NULL));
+        CU_ASSERT_EQUAL(stats_of(r).answers, answers);
+        CU_ASSERT_EQUAL(stats_of(r).methods, 1);
+    }
+    AESOP_RESOLVER_free(r);
+    support_ctx_free(ctx);
+    /* One too many would keep the module loaded. */
+    snprintf(module, sizeof module, "%s/aesop.so", support_module_dir());
+    handle = dlopen(module, RTLD_LAZY | RTLD_NOLOAD);
+    CU_ASSERT_PTR_NULL(handle);
+    if (handle != NULL)
+        dlclose(handle);
+}
+
 static void without_watch(void)
 {
     OSSL_LIB_CTX *ctx = ctx_with_search_path();
@@ -656,6 +705,22 @@ static void constraints_are_exchanged(void)
 }
 
 /* A remembered decision ends with the day on which it would be another. */
+/* Sizes above all that lists can name are alike, and unlike the smaller ones. */
+static void large_sizes(void)
+{
+    const unsigned large = 1u << 20;
+    OSSL_LIB_CTX *ctx = support_ctx_default();
+    AESOP_RESOLVER *r = resolver_for(ctx, 0);
+
+    CU_ASSERT_TRUE(AESOP_RESOLVER_set_constraints(r, "GCM tagSize < 200, AES keySize < 200"));
+    CU_ASSERT_FALSE(AESOP_RESOLVER_permits(r, 0, "AES-GCM", 256, 128, 0));
+    CU_ASSERT_TRUE(AESOP_RESOLVER_permits(r, 0, "AES-GCM", 256, 128 + large, 0));
+    CU_ASSERT_FALSE(AESOP_RESOLVER_permits(r, 0, "AES", 128, 0, 0));
+    CU_ASSERT_TRUE(AESOP_RESOLVER_permits(r, 0, "AES", 128 + large, 0, 0));
+    AESOP_RESOLVER_free(r);
+    support_ctx_free(ctx);
+}
+
 static void days_pass(void)
 {
     const time_t day = 1709164800; /* 2024-02-29 */
@@ -752,6 +817,8 @@ int main(int argc, char **argv)
     CU_pSuite truth = CU_add_suite("truth", NULL, NULL);
     CU_ADD_TEST(truth, providers_come_and_go);
     CU_ADD_TEST(truth, default_properties_change);
+    CU_ADD_TEST(truth, late_answers_are_dropped);
+    CU_ADD_TEST(truth, asked_again);
     CU_ADD_TEST(truth, without_watch);
     CU_ADD_TEST(truth, borrowed_methods_last);
     CU_ADD_TEST(truth, watching_changes_nothing);
@@ -759,6 +826,7 @@ int main(int argc, char **argv)
     CU_pSuite constraints = CU_add_suite("constraints", NULL, NULL);
     CU_ADD_TEST(constraints, decisions_are_remembered);
     CU_ADD_TEST(constraints, constraints_are_exchanged);
+    CU_ADD_TEST(constraints, large_sizes);
     CU_ADD_TEST(constraints, days_pass);
     CU_ADD_TEST(constraints, long_names_are_decided);
     CU_ADD_TEST(constraints, identifiers_are_names);
