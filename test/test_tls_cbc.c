@@ -432,6 +432,22 @@ static void test_mac(void)
     EVP_CIPHER_CTX_reset(ours.ctx);
     CU_ASSERT_EQUAL(memcmp(copied, plain + BLOCK + ours.len, 20), 0);
 
+    /* Neither a refused record nor another size leaves the MAC of the record before. */
+    for (int i = 0; i < 2; i++) {
+        unsigned char record[BLOCK] = { 0 };
+        size_t size = 32;
+        OSSL_PARAM other[] = { OSSL_PARAM_construct_size_t(OSSL_CIPHER_PARAM_TLS_MAC_SIZE, &size), OSSL_PARAM_END };
+        int n;
+
+        CU_ASSERT(side_init(&ours, 0, version->number, 20));
+        side_record(&ours, sealed, len, 20);
+        CU_ASSERT_PTR_NOT_NULL(get_mac(ours.ctx, &mac_len));
+        CU_ASSERT(i == 0 ? !EVP_CipherUpdate(ours.ctx, record, &n, record, sizeof record)
+                         : EVP_CIPHER_CTX_set_params(ours.ctx, other));
+        CU_ASSERT_PTR_NULL(get_mac(ours.ctx, &mac_len));
+        ERR_clear_error();
+    }
+
     plain[len - 2] ^= 1;
     seal_raw(sealed, plain, len);
     CU_ASSERT(side_init(&ours, 0, version->number, 20));
