@@ -18,6 +18,20 @@ static long filter_dup(const struct aesop_filter *f, BIO *to)
     return 1;
 }
 
+/* Before set-up: nothing is passed on that would pass for the filter's own. */
+static long control_unset(BIO *next, int command, long number, void *pointer)
+{
+    switch (command) {
+    case BIO_CTRL_DUP:
+        return 1;
+    case BIO_CTRL_FLUSH:
+    case BIO_C_FILE_SEEK:
+    case BIO_C_FILE_TELL:
+        return aesop_stream_refuse(AESOP_STREAM_R_NOT_SET_UP, "a flush or seek before AESOP_BIO_set_aead") - 1;
+    }
+    return next == NULL ? 0 : BIO_ctrl(next, command, number, pointer);
+}
+
 static long filter_ctrl(BIO *b, int command, long number, void *pointer)
 {
     struct aesop_filter *f = BIO_get_data(b);
@@ -26,7 +40,7 @@ static long filter_ctrl(BIO *b, int command, long number, void *pointer)
     long result;
 
     if (f == NULL)
-        return command == BIO_CTRL_DUP ? 1 : next == NULL ? 0 : BIO_ctrl(next, command, number, pointer);
+        return control_unset(next, command, number, pointer);
     ready = f->released - f->out_pos;
     switch (command) {
     case BIO_CTRL_RESET:

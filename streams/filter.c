@@ -116,8 +116,8 @@ static int seekable(BIO *b)
     return b != NULL && (BIO_method_type(b) & BIO_TYPE_SOURCE_SINK) != 0;
 }
 
-/* BIO_tell and BIO_seek are macros that cut to int. */
-int64_t aesop_source_tell(BIO *next)
+/* Where a source stands, or -1 where it does not seek. BIO_tell and BIO_seek are macros that cut to int. */
+static int64_t source_tell(BIO *next)
 {
     return seekable(next) ? BIO_ctrl(next, BIO_C_FILE_TELL, 0, NULL) : -1;
 }
@@ -128,7 +128,7 @@ int64_t aesop_source_tell(BIO *next)
  */
 static int64_t find_origin(BIO *next)
 {
-    const int64_t at = aesop_source_tell(next);
+    const int64_t at = source_tell(next);
     const int type = BIO_method_type(next);
 
     if (at != 0 || type == BIO_TYPE_MEM || type == BIO_TYPE_FILE || type == BIO_TYPE_FD)
@@ -139,7 +139,7 @@ static int64_t find_origin(BIO *next)
 int aesop_source_seek(struct aesop_filter *f, BIO *next, int64_t offset)
 {
     if (f->origin < 0 || offset > LONG_MAX || BIO_ctrl(next, BIO_C_FILE_SEEK, (long)offset, NULL) < 0 ||
-        aesop_source_tell(next) != offset)
+        source_tell(next) != offset)
         return 0;
     f->in_pos = f->in_len = 0;
     f->ended = 0;

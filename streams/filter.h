@@ -78,8 +78,7 @@ int aesop_filter_unit(struct aesop_filter *f, const struct aesop_octets in[2], i
 /* Bytes of text in a unit of ciphertext. */
 size_t aesop_filter_text_bytes(const struct aesop_filter *f, size_t len, int last);
 
-/* Where a source stands, or -1 where it does not seek. */
-int64_t aesop_source_tell(BIO *next);
+/* Returns 1 where the source stands at the offset now. */
 int aesop_source_seek(struct aesop_filter *f, BIO *next, int64_t offset);
 
 /* The BIO's calls. */

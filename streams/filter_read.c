@@ -127,8 +127,6 @@ static void seek_now(struct aesop_filter *f, BIO *next)
     f->seek_pending = 0;
     f->there_segment = 0;
     f->missing_segment = number;
-    f->out_pos = f->out_len = f->released = 0;
-    s->finished = 0;
     if (!aesop_source_seek(f, next, segment_offset(f, number))) {
         /* Memory does not go behind its end, where seek_last will find that it is. */
         f->in_pos = f->in_len = 0;
@@ -382,14 +380,14 @@ int aesop_filter_read(BIO *b, char *data, size_t len, size_t *read)
         size_t n = ready < room ? ready : room;
         struct unit u;
 
-        if (n > 0 && !f->seek_pending) {
+        if (n > 0) {
             memcpy(data + *read, f->out + f->out_pos, n);
             f->out_pos += n;
             *read += n;
             f->position += n;
             continue;
         }
-        if (f->stream.finished && !f->seek_pending)
+        if (f->stream.finished)
             break;
         f->room = room;
         /* The next unit would have to be copied now, but not with the next call. */
@@ -405,11 +403,11 @@ int aesop_filter_read(BIO *b, char *data, size_t len, size_t *read)
         *read += n;
         f->position += n;
     }
-    /* What comes behind good bytes, a failure too, is told with the next call. */
-    if (*read > 0) {
+    if (*read > 0 || result == FAILED)
         BIO_clear_retry_flags(b);
+    /* What comes behind good bytes, a failure too, is told with the next call. */
+    if (*read > 0)
         return 1;
-    }
     if (result == FAILED)
         aesop_stream_raise(&f->stream);
     return result == DONE ? 0 : -1;
@@ -426,6 +424,8 @@ long aesop_filter_seek(struct aesop_filter *f, BIO *next, long offset)
         return -1;
     f->position = (uint64_t)offset;
     f->seek_pending = f->sought = 1;
+    f->out_pos = f->out_len = f->released = 0;
+    s->finished = 0;
     return offset;
 }
 

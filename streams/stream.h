@@ -2,9 +2,10 @@
 /*
  * A stream without input and output: what a format does with bytes, and what it fails with.
  *
- *     bio_aead.c   where bytes come from and go to, sides, retries, seeking
  *     setup.c      parameters -> struct aesop_stream_config -> struct aesop_stream
  *     segment.c, message.c   the formats, one struct of functions each
+ *     hkdf.c, random.c, errors.c   what these need
+ *     bio_aead.c, filter.c, filter_read.c, filter_write.c   the BIO (filter.h): where bytes come from and go to
  *
  * The caller cuts the input into units. All but the last have `unit` bytes and are handed over only when at least
  * `lookahead` bytes are known to follow; the last has up to unit + lookahead - 1.

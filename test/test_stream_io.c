@@ -104,6 +104,21 @@ static void test_next_fails(void)
             }
 }
 
+/*
+ * A message that had room in the caller's memory has to wait in the filter's when the source blocks. Where it is too
+ * long for that, that is an error, not a retry.
+ */
+static void test_blocked_and_failed(void)
+{
+    const struct stream_case c = { .cipher = "AES-256-GCM", .message = 1, .buffer = 64, .hold = 100 };
+    struct stream_mem m = { .data = stream, .len = make_stream(&c, 600), .block_at = 400 };
+    BIO *b = BIO_push(stream_filter(&c, 0), stream_mem_bio(&m));
+
+    CHECK(BIO_read(b, out, 1000) < 0 && stream_error() == AESOP_STREAM_R_HOLD_LIMIT && !BIO_should_retry(b), "at once");
+    CHECK(BIO_read(b, out, 1000) < 0 && stream_error() == AESOP_STREAM_R_HOLD_LIMIT && !BIO_should_retry(b), "sticky");
+    BIO_free_all(b);
+}
+
 /* Filters without a next BIO, without set-up, on both sides at once. */
 static void test_misuse(void)
 {
@@ -116,11 +131,14 @@ static void test_misuse(void)
     ERR_clear_error();
     CHECK(BIO_write(b, "x", 1) < 0 && stream_error() == AESOP_STREAM_R_NOT_SET_UP, "write before set-up");
     CHECK(BIO_read(b, &byte, 1) < 0 && stream_error() == AESOP_STREAM_R_NOT_SET_UP, "read before set-up");
-    CHECK(BIO_flush(b) <= 0, "flush before set-up");
-    ERR_clear_error();
+    BIO_push(b, BIO_new_mem_buf("somewhere", 9));
+    CHECK(BIO_flush(b) <= 0 && stream_error() == AESOP_STREAM_R_NOT_SET_UP, "flush before set-up");
+    CHECK(BIO_seek(b, 5) < 0 && stream_error() == AESOP_STREAM_R_NOT_SET_UP && BIO_tell(BIO_next(b)) == 0,
+          "seek before set-up");
+    CHECK(BIO_tell(b) < 0 && stream_error() == AESOP_STREAM_R_NOT_SET_UP, "tell before set-up");
     CHECK(!AESOP_BIO_get_aead_state(b, &state) && stream_error() == AESOP_STREAM_R_NOT_SET_UP, "state before set-up");
     CHECK(!AESOP_BIO_rekey(b, NULL, 0, NULL) && stream_error() == AESOP_STREAM_R_NOT_SET_UP, "re-keying before set-up");
-    BIO_free(b);
+    BIO_free_all(b);
 
     b = BIO_new(BIO_s_mem());
     CHECK(!AESOP_BIO_set_aead(b, stream_cipher(c->cipher), stream_key, 16, 1, NULL) &&
@@ -610,6 +628,7 @@ static void check_seek(BIO *b, size_t offset, size_t len, size_t text_len, const
 
     CHECK(BIO_ctrl(b, BIO_C_FILE_SEEK, (long)offset, NULL) >= 0, "%s: seek to %zu", what, offset);
     CHECK(BIO_tell(b) == (int)offset, "%s: tell after seek", what);
+    CHECK(!BIO_eof(b) && BIO_ctrl_pending(b) == BIO_ctrl_pending(BIO_next(b)), "%s: nothing is ready after seek", what);
     while (got < len && BIO_read_ex(b, out + got, len - got, &n))
         got += n;
     CHECK(got == expected && (got == 0 || memcmp(out, text + offset, got) == 0) && ERR_peek_error() == 0,
@@ -884,6 +903,7 @@ static void test_static_cipher(void)
 static const struct stream_test tests[] = {
     { "retries at every byte", test_retries },
     { "next BIO fails at every byte", test_next_fails },
+    { "a source that blocks, and then no room", test_blocked_and_failed },
     { "misuse", test_misuse },
     { "chains with base64 and buffer", test_chains },
     { "nested filters, a pipe", test_nested_and_pipe },

@@ -68,19 +68,23 @@
  *   BIO_eof
  *     1 at the end and after an error.
  *
+ *   BIO_gets, BIO_puts
+ *     Not supported (-2): a BIO_f_buffer() in front of the filter has them.
+ *
  * Where the next BIO asks to retry, so does the filter; nothing is lost or repeated. A BIO_s_mem() that runs empty does
  * so too, unless BIO_set_mem_eof_return(b, 0) was called; memory that cannot be written to (BIO_new_mem_buf) ends.
  * Sources in memory are read where they lie, without a copy.
  *
- * Errors are sticky: once a call has failed, all fail with the same reason until BIO_reset or AESOP_BIO_rekey. Each is
- * raised on the OpenSSL error queue in the library "aesop stream", with a text that names segment and byte offset. A
- * caller's buffer may hold zeros where the failed bytes would have been.
+ * Errors are sticky: once a stream has failed, all calls fail with the same reason until BIO_reset or AESOP_BIO_rekey.
+ * Calls that come at the wrong time (AESOP_STREAM_R_FINISHED, _OTHER_SIDE, _NOT_SET_UP, or no next BIO yet) are refused
+ * and change nothing. Each error is raised on the OpenSSL error queue in the library "aesop stream", with a text that
+ * names segment and byte offset. A caller's buffer may hold zeros where the failed bytes would have been.
  *
  * Memory: set-up allocates everything. Reading, writing, flushing, resetting and re-keying allocate nothing, neither
- * here nor in libcrypto, as far as the cipher's provider does not (default and aesop do not); a failure allocates its
- * error text. A filter with default sizes takes about 130 KiB, and address space for the hold limit where messages are
- * decrypted. Keys and buffers are wiped on free. A caller's buffer that has room for a segment is encrypted from, or
- * decrypted into, directly.
+ * here nor in libcrypto, as far as the cipher's provider does not (aesop does not, default only for OCB); a failure
+ * allocates its error text. A filter with default sizes takes about 130 KiB, and address space for the hold limit
+ * where messages are decrypted. Keys and buffers are wiped on free. A caller's buffer that has room for a segment is
+ * encrypted from, or decrypted into, directly.
  *
  * Speed: beside the cipher's own work a stream costs 100 to 190 ns (3 GHz), which 16 KiB of AES-128-GCM repay 6 to 10
  * times. A segmented stream that is encrypted takes a new key besides, by the format: HKDF's eight rounds of SHA-256
