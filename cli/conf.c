@@ -37,7 +37,7 @@ static int print_conf(const struct cli_options *o)
         module = NULL;
         status = cli_fail(CLI_SYSTEM, "out of memory");
     }
-    if (status == CLI_OK && module != NULL && strpbrk(module, "\\$#'\"") != NULL)
+    if (status == CLI_OK && module != NULL && strpbrk(module, CLI_CONFIG_SIGNS "\n\r") != NULL)
         status = cli_fail(CLI_USAGE, "--module %s: a configuration cannot name such a path", module);
     if (status != CLI_OK)
         goto done;

@@ -64,7 +64,8 @@ void cli_found_fault(struct cli_findings *f, const char *fix, const char *format
 
 /* --- what crashes ------------------------------------------------------------------------------------------------- */
 
-int cli_dies(char how[CLI_HOW_BYTES], void (*try)(const void *arg), const void *arg)
+/* Lets a child try what may end a program: a module that is not whole does so within the loader. */
+static int dies(char how[CLI_HOW_BYTES], void (*try)(const void *arg), const void *arg)
 {
     const pid_t child = fork();
     int status;
@@ -93,7 +94,7 @@ static void try_config(const void *path)
 
 int cli_config_dies(char how[CLI_HOW_BYTES], const char *path)
 {
-    return cli_dies(how, try_config, path);
+    return dies(how, try_config, path);
 }
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
@@ -300,7 +301,7 @@ static int check_module_file(struct cli_findings *f, const char *path)
 static void write_value(FILE *out, const char *value)
 {
     for (; *value != '\0'; value++) {
-        if (strchr("\\$#'\"", *value) != NULL)
+        if (strchr(CLI_CONFIG_SIGNS, *value) != NULL)
             fputc('\\', out);
         fputc(*value, out);
     }
@@ -400,7 +401,7 @@ static void check_module(const struct config *c, struct cli_findings *f)
 
     if (ctx == NULL || path == NULL || !check_module_file(f, path))
         goto done;
-    if (cli_dies(how, try_module, &(const struct module){ c, ctx, path })) {
+    if (dies(how, try_module, &(const struct module){ c, ctx, path })) {
         cli_found_fault(f, "install aesop anew; until then programs crash", "%s: loading it ends a program (%s)", path,
                         how);
         f->crashes = 1;

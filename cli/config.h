@@ -4,6 +4,8 @@
 #define AESOP_CLI_CONFIG_H
 
 #define CLI_HOW_BYTES 48
+/* What the parser of configurations takes for more than itself within a value. */
+#define CLI_CONFIG_SIGNS "\\$#'\"`"
 
 struct cli_findings {
     int quiet;   /* only faults are printed */
@@ -18,12 +20,7 @@ void cli_found_note(struct cli_findings *f, const char *fix, const char *format,
 void cli_found_fault(struct cli_findings *f, const char *fix, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/*
- * Lets a child try what may end a program: a module that is not whole does so within the loader. Returns 1 with how the
- * child ended, or 0 where nothing happened to it.
- */
-int cli_dies(char how[CLI_HOW_BYTES], void (*try)(const void *arg), const void *arg);
-/* The same of loading a configuration file. */
+/* Returns 1 with how a child ended that loaded a configuration file, or 0 where nothing happened to it. */
 int cli_config_dies(char how[CLI_HOW_BYTES], const char *path);
 #define CLI_DIES_FIX "install the module that it names anew; until then programs that read this file crash"
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/cli.h"
+
 enum { VERSION = 1, MAGIC_BYTES = 6 };
 enum { AT_VERSION = 6, AT_FORMAT, AT_CIPHER, AT_KDF, AT_LOG_N, AT_R, AT_P, AT_ZERO, AT_SEGMENT = 16, AT_SALT = 20 };
 
@@ -20,9 +22,12 @@ enum { CIPHERS = sizeof ciphers / sizeof ciphers[0] };
 
 const struct cli_cipher *cli_cipher_find(const char *name)
 {
+    if (name == NULL)
+        name = "AES-256-GCM";
     for (size_t i = 0; i < CIPHERS; i++)
         if (strcasecmp(name, ciphers[i].name) == 0)
             return &ciphers[i];
+    cli_fail(CLI_USAGE, "--cipher %s: AES-256-GCM, AES-128-GCM or ChaCha20-Poly1305 is expected", name);
     return NULL;
 }
 

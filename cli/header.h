@@ -36,7 +36,8 @@ struct cli_cipher {
     const char *name;
     size_t key_bytes;
 };
-const struct cli_cipher *cli_cipher_find(const char *name); /* in any case; or NULL */
+/* By its name, in any case; NULL: the default. Returns NULL where there is no such one, and has said so. */
+const struct cli_cipher *cli_cipher_find(const char *name);
 
 struct cli_header {
     const struct cli_cipher *cipher;

@@ -23,24 +23,37 @@
 
 enum { MIN_KEY_BYTES = 16, MAX_FILE_BYTES = 2 * CLI_MAX_KEY_BYTES + 2 };
 
-/* Returns the bytes that the digits stand for, 0 where they are not digits of a key. */
-static size_t decode_hex(uint8_t out[CLI_MAX_KEY_BYTES], const uint8_t *text, size_t len)
+/* The length without white space at the end, if the rest is hexadecimal digits; otherwise 0. */
+static size_t count_digits(const uint8_t *text, size_t len)
 {
     while (len > 0 && isspace(text[len - 1]))
         len--;
-    if (len % 2 != 0 || len > 2 * CLI_MAX_KEY_BYTES)
-        return 0;
-    for (size_t i = 0; i < len; i += 2) {
-        const char pair[] = { (char)text[i], (char)text[i + 1], '\0' };
-
-        if (!isxdigit(text[i]) || !isxdigit(text[i + 1]))
+    for (size_t i = 0; i < len; i++)
+        if (!isxdigit(text[i]))
             return 0;
-        out[i / 2] = (uint8_t)strtoul(pair, NULL, 16);
-    }
-    return len / 2;
+    return len;
 }
 
-/* A random key that consists of hexadecimal digits alone does not occur, so a file of these is one of digits. */
+/*
+ * A random key that consists of hexadecimal digits alone does not occur, so a file of these is one of digits, also
+ * where one is missing: it must not pass for a raw key then. Returns the key's length, or 0.
+ */
+static size_t decode_key(uint8_t out[CLI_MAX_KEY_BYTES], const uint8_t *text, size_t len)
+{
+    const size_t digits = count_digits(text, len), bytes = digits > 0 ? digits / 2 : len;
+
+    if (bytes > CLI_MAX_KEY_BYTES || digits % 2 != 0)
+        return 0;
+    if (digits == 0)
+        memcpy(out, text, bytes);
+    for (size_t i = 0; i < digits; i += 2) {
+        const char pair[] = { (char)text[i], (char)text[i + 1], '\0' };
+
+        out[i / 2] = (uint8_t)strtoul(pair, NULL, 16);
+    }
+    return bytes;
+}
+
 int cli_key_read(struct cli_key *key, const char *path, int quiet)
 {
     uint8_t text[MAX_FILE_BYTES + 1];
@@ -56,11 +69,7 @@ int cli_key_read(struct cli_key *key, const char *path, int quiet)
     if (!quiet && S_ISREG(st.st_mode) && (st.st_mode & 077) != 0)
         cli_fail(CLI_OK, "warning: others can read the key file %s (mode %04o); \"chmod 600\" ends that", path,
                  (unsigned)st.st_mode & 07777);
-    key->len = decode_hex(key->bytes, text, (size_t)len);
-    if (key->len == 0 && (size_t)len <= CLI_MAX_KEY_BYTES) {
-        key->len = (size_t)len;
-        memcpy(key->bytes, text, key->len);
-    }
+    key->len = decode_key(key->bytes, text, (size_t)len);
     if (key->len < MIN_KEY_BYTES)
         status = cli_fail(CLI_USAGE,
                           "key file %s: it has to hold %d to %d bytes, raw or as hexadecimal digits; \"aesop keygen -o "
@@ -195,15 +204,14 @@ int cli_key_derive(struct cli_key *key, AESOP_RESOLVER *resolver, const char *pa
 
 int cli_keygen(const struct cli_options *options)
 {
-    const char *name = options->cipher != NULL ? options->cipher : "AES-256-GCM";
-    const struct cli_cipher *cipher = cli_cipher_find(name);
+    const struct cli_cipher *cipher = cli_cipher_find(options->cipher);
     uint8_t key[CLI_MAX_KEY_BYTES];
     char text[2 * CLI_MAX_KEY_BYTES + 2];
     struct cli_output output;
     int status;
 
     if (cipher == NULL)
-        return cli_fail(CLI_USAGE, "--cipher %s: unknown; see \"aesop keygen --help\"", name);
+        return CLI_USAGE;
     status = cli_output_open(&output, options->output, options->force, 0600, options->raw);
     if (status != CLI_OK)
         return status;

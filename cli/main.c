@@ -183,6 +183,10 @@ static int run(const struct command *command, int argc, char **argv)
             print_help(command);
             return CLI_OK;
         }
+        /* A letter amid others is not the whole word; a word that getopt_long knows, but not with "=", is. */
+        if (letter == '?' && optopt != 0 && optopt < 256 && strchr(letters, optopt) == NULL)
+            return cli_fail(CLI_USAGE, "-%c is not an option here; \"aesop %s --help\" lists the options", optopt,
+                            command->name);
         if (letter == '?' || letter == ':')
             return cli_fail(CLI_USAGE, "%s %s; \"aesop %s --help\" lists the options", argv[optind - 1],
                             letter == ':' ? "needs an argument" : "is not an option here", command->name);

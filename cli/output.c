@@ -107,7 +107,7 @@ static int open_new(struct cli_output *output, mode_t mode)
 int cli_output_open(struct cli_output *output, const char *path, int force, mode_t mode, int binary)
 {
     struct stat st;
-    int status;
+    int status, there;
 
     *output = (struct cli_output){ .fd = STDOUT_FILENO, .name = "standard output", .force = force };
     if (path == NULL || strcmp(path, "-") == 0) {
@@ -116,19 +116,21 @@ int cli_output_open(struct cli_output *output, const char *path, int force, mode
         return CLI_OK;
     }
     output->name = path;
+    there = stat(path, &st) == 0;
+    if (there && !S_ISREG(st.st_mode)) {
+        output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return output->fd < 0 ? cli_fail(CLI_SYSTEM, "%s: %s", path, strerror(errno)) : CLI_OK;
+    }
+    /* What cannot get its name at the end is told now. A link that leads nowhere is in the way, too. */
+    if (!there && (errno != ENOENT || *path == '\0'))
+        return cli_fail(CLI_SYSTEM, "--output %s: %s", path, strerror(errno));
+    if (!force && (there || lstat(path, &st) == 0))
+        return cli_fail(CLI_SYSTEM, "%s: it is there already; --force overwrites it", path);
     /* What a symbolic link leads to is what is replaced. */
-    output->path = stat(path, &st) == 0 ? realpath(path, NULL) : strdup(path);
+    output->path = there ? realpath(path, NULL) : strdup(path);
     if (output->path == NULL)
         return cli_fail(CLI_SYSTEM, "%s: %s", path, strerror(errno));
-    if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) {
-        if (stat(path, &st) == 0 && !force)
-            status = cli_fail(CLI_SYSTEM, "%s: it is there already; --force overwrites it", path);
-        else
-            status = open_new(output, mode);
-    } else {
-        output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        status = output->fd < 0 ? cli_fail(CLI_SYSTEM, "%s: %s", path, strerror(errno)) : CLI_OK;
-    }
+    status = open_new(output, mode);
     if (status != CLI_OK)
         free(output->path);
     return status;

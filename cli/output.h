@@ -16,7 +16,7 @@ struct cli_output {
     const char *name; /* for messages */
     int is_new;       /* has to get its name at the end */
     int force;
-    char *path;      /* with symbolic links resolved */
+    char *path;      /* of a new file, with symbolic links resolved */
     char *temporary; /* or NULL: without a name */
     off_t at;        /* bytes written so far */
 };

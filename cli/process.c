@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/process.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,6 +9,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+
+enum { MAX_DIGITS = 10 };
 
 struct process {
     const char *pid;
@@ -77,10 +78,9 @@ int cli_process_check(struct cli_findings *f, const char *pid)
 {
     struct process p = { .pid = pid };
 
-    for (const char *c = pid; *c != '\0'; c++)
-        if (!isdigit((unsigned char)*c))
-            return cli_fail(CLI_USAGE, "%s: the number of a process is expected", pid);
-    if (strlen(pid) > 20 || !read_maps(&p))
+    if (*pid == '\0' || strlen(pid) > MAX_DIGITS || strspn(pid, "0123456789") != strlen(pid))
+        return cli_fail(CLI_USAGE, "%s: the number of a process is expected", pid);
+    if (!read_maps(&p))
         return cli_fail(CLI_SYSTEM, "process %s: %s", pid, strerror(errno));
     read_environment(&p);
     read_program(&p);

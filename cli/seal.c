@@ -30,17 +30,15 @@ static size_t processors(void)
 
 static int header_from_options(struct cli_header *h, const struct cli_options *o)
 {
-    const char *name = o->cipher != NULL ? o->cipher : "AES-256-GCM";
-
     *h = (struct cli_header){
-        .cipher = cli_cipher_find(name),
+        .cipher = cli_cipher_find(o->cipher),
         .message = o->message,
         .segment_bytes = o->message             ? 0
                          : o->segment_bytes > 0 ? o->segment_bytes
                                                 : AESOP_STREAM_DEFAULT_SEGMENT,
     };
     if (h->cipher == NULL)
-        return cli_fail(CLI_USAGE, "--cipher %s: AES-256-GCM, AES-128-GCM or ChaCha20-Poly1305 is expected", name);
+        return CLI_USAGE;
     if (o->message && o->segment_bytes > 0)
         return cli_fail(CLI_USAGE, "--segment-size: a message has no segments");
     if (o->raw && o->key_file == NULL)

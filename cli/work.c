@@ -35,6 +35,7 @@ static const struct explanation {
       "too long a message to hold back until it is verified; give it as a file, or seal in segments" },
     { AESOP_STREAM_R_SOURCE_CHANGED, CLI_SYSTEM, "changed while it was read" },
     { AESOP_STREAM_R_TOO_LONG, CLI_USAGE, "too long for this segment size; see --segment-size" },
+    { AESOP_STREAM_R_NO_MEMORY, CLI_SYSTEM, "out of memory; fewer --threads, or smaller segments, need less" },
 };
 
 static const struct explanation *explain(int reason)

@@ -66,6 +66,12 @@ head -c 15 key.raw >short
 says "a key file that is too short" 2 "16 to 64 bytes" aesop seal -k short plain
 head -c 65 plain >long
 says "... too long" 2 "16 to 64 bytes" aesop seal -k long plain
+printf '0g%.0s' {1..16} >letters && od -An -v -tx1 letters | tr -d ' \n' >letters.hex && chmod 600 letters*
+check "not all are digits: a raw key" eval "aesop seal -k letters plain | aesop open -k letters.hex | cmp - plain"
+for digits in 31 63; do
+    (tr -d '\n' <key && tr -d '\n' <key) | head -c $digits >odd
+    says "$digits hexadecimal digits are no raw key" 2 "16 to 64 bytes" aesop seal -k odd plain
+done
 says "a key of 16 bytes for AES-256-GCM" 2 "16 bytes, where AES-256-GCM needs 32" aesop seal -k key128 plain
 says "no key file" 3 "nowhere.*No such file" aesop seal -k nowhere plain
 
@@ -333,11 +339,32 @@ for mask in 022 077 002; do
     equal "umask $mask" "$(printf %o $((0666 & ~0$mask)))" "$(stat -c %a there/out$mask)"
 done
 rm there/*
+for name in /dev/stdout /proc/self/fd/1; do
+    check "$name, a pipe" eval "aesop seal -k key -o $name text | aesop open -k key -o $name | cmp - text"
+done
+check "a pipe of the shell's" eval 'aesop seal -k key -o >(aesop open -k key >there/out) text; wait $!; cmp there/out text'
+rm there/*
+# What would fail only when all is done: the input has no end.
+ln -s nowhere there/link
+ln -s loop there/loop
+says "a link that leads nowhere" 3 "link: it is there already" timeout 20 "$AESOP" seal -k key -o there/link /dev/zero
+says "a link that leads to itself" 3 "loop: Too many levels" timeout 20 "$AESOP" seal -k key -fo there/loop /dev/zero
+says "no name" 3 "--output : No such file" timeout 20 "$AESOP" seal -k key -o "" /dev/zero
+says "a name that is too long" 3 "File name too long" \
+    timeout 20 "$AESOP" seal -k key -o "there/$(printf 'x%.0s' {1..300})" /dev/zero
+only "... are told at once" link loop
+rm there/*
 says "a folder that is not there" 3 "nowhere/out.*No such file" aesop seal -k key -o nowhere/out text
 says "a folder as input" 3 "a directory" aesop seal -k key .
 says "an input that is not there" 3 "nowhere.*No such file" aesop seal -k key nowhere
 says "an input that fails" 3 "/proc/self/mem: reading near segment 0: Input/output error" \
     aesop seal -k key -o there/out /proc/self/mem
+# Two segments of 16 MiB are asked for where there is memory for one.
+for ((least = 8192; least < 1048576; least += 4096)); do
+    (ulimit -v $least && aesop seal -k key text) >/dev/null 2>&1 && break
+done
+says "too little memory" 3 "large: out of memory; fewer --threads" eval \
+    '(ulimit -v $((least + 16384)) && aesop seal -k key -s 16M -o there/out large)'
 says "a full device" 3 "full.*No space left" aesop seal -k key -o /dev/full text
 says "standard output on a full device" 3 "standard output.*No space left" eval 'aesop seal -k key text >/dev/full'
 says "a result on a full device" 3 "standard output.*No space left" eval 'aesop verify -k key -a who small >/dev/full'
@@ -426,6 +453,8 @@ says "an unknown command" 2 "encrypt is not a command" aesop encrypt
 says "an unknown option" 2 "--lock is not an option" aesop seal --lock
 says "an option of another command" 2 "not an option" aesop open --work-factor 12 small
 says "an option without its argument" 2 "needs an argument" aesop seal -k
+says "an unknown letter amid others" 2 "^aesop: -Z is not an option here" aesop seal --quiet -Zq -k key text
+says "an option that takes no argument" 2 "^aesop: --message=3 is not an option here" aesop seal --message=3 -k key text
 says "two files" 2 "too much" aesop seal -k key text text
 for value in 0 63 17M 1G -1 x 4096x 99999999999999999999; do
     says "-s $value" 2 "a number from 64 to 16777216" aesop seal -k key -s "$value" text
@@ -433,6 +462,7 @@ done
 says "-j 0" 2 "a number from 1 to 256" aesop seal -k key -j 0 text
 says "--work-factor 40" 2 "a number from 10 to 20" aesop seal --work-factor 40 text
 says "an unknown cipher" 2 "AES-256-GCM, AES-128-GCM or" aesop seal -k key -c AES-256-CBC text
+says "... for a key" 2 "AES-256-GCM, AES-128-GCM or" aesop keygen -c AES-256-CBC
 says "--raw with a passphrase" 2 "needs a key file" aesop seal --raw -p pass:x text
 says "a key and a passphrase" 2 "a key file already" aesop seal -k key -p pass:x text
 says "-c where the header says it" 2 "the header says that" aesop open -k key -c AES-128-GCM small

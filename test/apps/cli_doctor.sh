@@ -179,6 +179,8 @@ stop_server
 contains "a process without libcrypto" "^fault .*neither libcrypto nor aesop" "$("$AESOP" doctor $$)"
 refused "no such process" "$AESOP" doctor 4194305
 refused "not a process" "$AESOP" doctor self
+equal "... or one too large" "aesop: 99999999999999999999999: the number of a process is expected" \
+    "$("$AESOP" doctor 99999999999999999999999 2>&1)"
 
 # ------------------------------------------------------------------------------------------------ conf
 "$AESOP" conf --module "$MODULES/aesop.so" --node -o made.cnf
@@ -192,9 +194,16 @@ equal "... and otherwise leaves that to libcrypto" "" "$("$AESOP" conf | grep ^m
 equal "... and the openssl command takes it" 6 \
     "$(OPENSSL_CONF=made.cnf openssl list -cipher-algorithms 2>/dev/null | grep -c '@ aesop')"
 refused "conf: a module that is not there" "$AESOP" conf --module nowhere.so
+for sign in "\\" "\$" "#" "'" '"' "\`" $'\n'; do
+    mkdir "a${sign}b" && cp "$MODULES/aesop.so" "a${sign}b"
+    refused "conf: a path that a configuration cannot name, $(printf %q "$sign")" \
+        "$AESOP" conf --module "a${sign}b/aesop.so"
+done
 refused "conf: a kernel that is not there" "$AESOP" conf --kernel turbo
 refused "conf: never over a file" "$AESOP" conf -o made.cnf
 check "conf -f" "$AESOP" conf -fo made.cnf
 refused "conf: a file without --check" "$AESOP" conf made.cnf
 refused "conf: --check and --kernel" "$AESOP" conf --check --kernel auto made.cnf
+module "$WORK/a\\\\\`b/aesop.so" >quoted.cnf
+sound "a path with a quote that is escaped" quoted.cnf
 finish
