@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include <openssl/core_dispatch.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
@@ -283,8 +282,7 @@ AESOP_APART static int update_any(struct cbc *cbc, uint8_t *out, size_t *out_len
     return 1;
 }
 
-/* Whole blocks with nothing pending: apart, since the registers that update_any saves cost them a sixth of their time.
- */
+/* Whole blocks with nothing pending: apart, as the registers that update_any saves cost a sixth of their time. */
 static int cbc_update(void *ctx, unsigned char *out, size_t *out_len, size_t out_size, const unsigned char *in,
                       size_t in_len)
 {
@@ -394,8 +392,7 @@ static int cbc_cipher(void *ctx, unsigned char *out, size_t *out_len, size_t out
 
 /* ---- parameters ---- */
 
-/* "tls-mac" is the libssl way to the MAC of the record: a pointer, good until the next record. NULL before the first.
- */
+/* "tls-mac": the MAC of the record, as a pointer that is good until the next one. NULL before the first. */
 static int get_tls_mac(const struct cbc *cbc, OSSL_PARAM *p)
 {
     return p->data_type == OSSL_PARAM_OCTET_PTR &&
@@ -536,38 +533,6 @@ static const OSSL_PARAM *cbc_settable_ctx_params(void *ctx, void *provctx)
 
 /* ---- one cipher per key length ---- */
 
-#define CBC_CIPHER(bits) \
-    static OSSL_FUNC_cipher_newctx_fn cbc_newctx_##bits; \
-    static OSSL_FUNC_cipher_get_params_fn cbc_get_params_##bits; \
-    static void *cbc_newctx_##bits(void *provctx) \
-    { \
-        return cbc_newctx(provctx, (bits) / 8); \
-    } \
-    static int cbc_get_params_##bits(OSSL_PARAM params[]) \
-    { \
-        static const struct aesop_cipher_traits traits = { EVP_CIPH_CBC_MODE, (bits) / 8, AESOP_BLOCK_BYTES, \
-                                                           AESOP_BLOCK_BYTES, 0 }; \
-\
-        return aesop_cipher_get_params(params, &traits); \
-    } \
-    const OSSL_DISPATCH aesop_aes##bits##cbc_functions[] = { \
-        { OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))cbc_newctx_##bits }, \
-        { OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))cbc_freectx }, \
-        { OSSL_FUNC_CIPHER_DUPCTX, (void (*)(void))cbc_dupctx }, \
-        { OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))cbc_encrypt_init }, \
-        { OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))cbc_decrypt_init }, \
-        { OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))cbc_update }, \
-        { OSSL_FUNC_CIPHER_FINAL, (void (*)(void))cbc_final }, \
-        { OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))cbc_cipher }, \
-        { OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))cbc_get_params_##bits }, \
-        { OSSL_FUNC_CIPHER_GETTABLE_PARAMS, (void (*)(void))aesop_cipher_gettable_params }, \
-        { OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))cbc_get_ctx_params }, \
-        { OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))cbc_set_ctx_params }, \
-        { OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, (void (*)(void))cbc_gettable_ctx_params }, \
-        { OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, (void (*)(void))cbc_settable_ctx_params }, \
-        { 0, NULL }, \
-    };
-
-CBC_CIPHER(128)
-CBC_CIPHER(192)
-CBC_CIPHER(256)
+AESOP_CIPHER(cbc, 128, EVP_CIPH_CBC_MODE, AESOP_BLOCK_BYTES, AESOP_BLOCK_BYTES, 0)
+AESOP_CIPHER(cbc, 192, EVP_CIPH_CBC_MODE, AESOP_BLOCK_BYTES, AESOP_BLOCK_BYTES, 0)
+AESOP_CIPHER(cbc, 256, EVP_CIPH_CBC_MODE, AESOP_BLOCK_BYTES, AESOP_BLOCK_BYTES, 0)

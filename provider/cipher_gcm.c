@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <openssl/core_dispatch.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
@@ -729,37 +728,6 @@ static const OSSL_PARAM *gcm_settable_ctx_params(void *ctx, void *provctx)
 
 /* ---- one cipher per key length ---- */
 
-#define GCM_CIPHER(bits) \
-    static OSSL_FUNC_cipher_newctx_fn gcm_newctx_##bits; \
-    static OSSL_FUNC_cipher_get_params_fn gcm_get_params_##bits; \
-    static void *gcm_newctx_##bits(void *provctx) \
-    { \
-        return gcm_newctx(provctx, (bits) / 8); \
-    } \
-    static int gcm_get_params_##bits(OSSL_PARAM params[]) \
-    { \
-        static const struct aesop_cipher_traits traits = { EVP_CIPH_GCM_MODE, (bits) / 8, 1, GCM_IV_BYTES, 1 }; \
-\
-        return aesop_cipher_get_params(params, &traits); \
-    } \
-    const OSSL_DISPATCH aesop_aes##bits##gcm_functions[] = { \
-        { OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))gcm_newctx_##bits }, \
-        { OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))gcm_freectx }, \
-        { OSSL_FUNC_CIPHER_DUPCTX, (void (*)(void))gcm_dupctx }, \
-        { OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))gcm_encrypt_init }, \
-        { OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))gcm_decrypt_init }, \
-        { OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))gcm_update }, \
-        { OSSL_FUNC_CIPHER_FINAL, (void (*)(void))gcm_final }, \
-        { OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))gcm_cipher }, \
-        { OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))gcm_get_params_##bits }, \
-        { OSSL_FUNC_CIPHER_GETTABLE_PARAMS, (void (*)(void))aesop_cipher_gettable_params }, \
-        { OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))gcm_get_ctx_params }, \
-        { OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))gcm_set_ctx_params }, \
-        { OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, (void (*)(void))gcm_gettable_ctx_params }, \
-        { OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, (void (*)(void))gcm_settable_ctx_params }, \
-        { 0, NULL }, \
-    };
-
-GCM_CIPHER(128)
-GCM_CIPHER(192)
-GCM_CIPHER(256)
+AESOP_CIPHER(gcm, 128, EVP_CIPH_GCM_MODE, 1, GCM_IV_BYTES, 1)
+AESOP_CIPHER(gcm, 192, EVP_CIPH_GCM_MODE, 1, GCM_IV_BYTES, 1)
+AESOP_CIPHER(gcm, 256, EVP_CIPH_GCM_MODE, 1, GCM_IV_BYTES, 1)
