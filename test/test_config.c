@@ -164,6 +164,8 @@ static void test_constraints(void)
         { "AES keySize < 256", { 0, 0, 1, 0, 0, 1 } },
         { "AES keySize < 256, CBC", { 0, 0, 1, 0, 0, 0 } },
         { "GCM, CBC keySize <= 192", { 0, 0, 0, 0, 0, 1 } },
+        { "AES tagSize <= 128", { 0, 0, 0, 1, 1, 1 } },
+        { "AES tagSize < 128", { 1, 1, 1, 1, 1, 1 } },
         { "AES denyAfter 2020-01-01", { 0, 0, 0, 0, 0, 0 } },
         { "AES denyAfter 9999-12-31", { 1, 1, 1, 1, 1, 1 } },
         { "AES", { 0, 0, 0, 0, 0, 0 } },

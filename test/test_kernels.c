@@ -994,6 +994,13 @@ static void broken_cbc_dec(const struct aesop_aes_key *key, uint8_t *out, const 
         out[0] ^= 0x80;
 }
 
+static void broken_cbc_dec_nt(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len,
+                              uint8_t iv[16])
+{
+    sound->cbc_dec_nt(key, out, in, len, iv);
+    out[0] ^= 0x80;
+}
+
 static void broken_cbc_iv(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len, uint8_t iv[16])
 {
     sound->cbc_dec(key, out, in, len, iv);
@@ -1071,6 +1078,20 @@ static int broken_gcm_dec_text(const struct aesop_gcm_key *key, struct aesop_gcm
     return 1;
 }
 
+static void broken_gcm_enc_nt(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                              const uint8_t *in, size_t len)
+{
+    sound->gcm_enc_nt(key, state, out, in, len);
+    state->ghash[15] ^= 0x01;
+}
+
+static void broken_gcm_dec_nt(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
+                              const uint8_t *in, size_t len)
+{
+    sound->gcm_dec_nt(key, state, out, in, len);
+    out[len - 1] ^= 0x01;
+}
+
 static int broken_gcm_tag(const struct aesop_gcm_key *key, const struct aesop_gcm_state *state, uint8_t tag[16],
                           uint64_t aad_bytes, uint64_t text_bytes)
 {
@@ -1090,6 +1111,7 @@ static const struct {
     { "cbc_enc", { .cbc_enc = broken_cbc_enc } },
     { "cbc_dec", { .cbc_dec = broken_cbc_dec } },
     { "iv of cbc_dec", { .cbc_dec = broken_cbc_iv } },
+    { "cbc_dec_nt", { .cbc_dec_nt = broken_cbc_dec_nt } },
     { "gcm_expand", { .gcm_expand = broken_gcm_expand } },
     { "gcm_powers", { .gcm_powers = broken_gcm_powers } },
     { "gcm_start", { .gcm_start = broken_gcm_start } },
@@ -1099,6 +1121,8 @@ static const struct {
     { "gcm_enc", { .gcm_enc = broken_gcm_enc_text } },
     { "ghash of gcm_dec", { .gcm_dec = broken_gcm_dec } },
     { "gcm_dec", { .gcm_dec = broken_gcm_dec_text } },
+    { "gcm_enc_nt", { .gcm_enc_nt = broken_gcm_enc_nt } },
+    { "gcm_dec_nt", { .gcm_dec_nt = broken_gcm_dec_nt } },
     { "gcm_tag", { .gcm_tag = broken_gcm_tag } },
 };
 
@@ -1110,12 +1134,15 @@ static void break_set(struct aesop_kernels *k, const struct aesop_kernels *with)
     REPLACE(aes_enc_block);
     REPLACE(cbc_enc);
     REPLACE(cbc_dec);
+    REPLACE(cbc_dec_nt);
     REPLACE(gcm_expand);
     REPLACE(gcm_powers);
     REPLACE(gcm_start);
     REPLACE(gcm_hash);
     REPLACE(gcm_enc);
     REPLACE(gcm_dec);
+    REPLACE(gcm_enc_nt);
+    REPLACE(gcm_dec_nt);
     REPLACE(gcm_tag);
 #undef REPLACE
 }
