@@ -42,6 +42,7 @@ enum {
     CAPACITY = 2048,
     REFUSALS_MAX = 512,
     ERRORS_MAX = 4,
+    PROBE_BYTES = 256, /* whether there is memory */
     CIPHER_OF_POINTER = 254,
     DIGEST_OF_POINTER = 255,
     PAGE_BITS = 12,
@@ -81,6 +82,8 @@ enum {
     _(EVP_MD_get0_provider) \
     _(EVP_MD_get_type) \
     _(OBJ_nid2sn) \
+    _(CRYPTO_malloc) \
+    _(CRYPTO_free) \
     _(ERR_peek_error) \
     _(ERR_get_error_all) \
     _(ERR_new) \
@@ -413,6 +416,7 @@ static const struct refusal *record_refusal(void)
     unsigned long code;
     int line, flags, lasting = 0;
     size_t i = 0;
+    void *memory;
 
     while (r.count < ERRORS_MAX && (code = libcrypto->ERR_get_error_all(&file, &line, &function, &data, &flags)) != 0) {
         r.errors[r.count].code = code;
@@ -423,7 +427,9 @@ static const struct refusal *record_refusal(void)
         lasting = ERR_GET_LIB(code) == ERR_LIB_EVP && ERR_GET_REASON(code) == ERR_R_UNSUPPORTED;
         r.count++;
     }
-    lasting = lasting && libcrypto->ERR_peek_error() == 0;
+    memory = libcrypto->CRYPTO_malloc(PROBE_BYTES, __FILE__, __LINE__);
+    lasting = lasting && memory != NULL && libcrypto->ERR_peek_error() == 0;
+    libcrypto->CRYPTO_free(memory, __FILE__, __LINE__);
     raise_again(&r);
     pthread_mutex_lock(&lock);
     while (lasting && i < refusal_count && !same_refusal(&refusals[i], &r))
@@ -443,6 +449,12 @@ static const struct refusal *record_refusal(void)
 
 /* ---- fetching ---- */
 
+static void clear_errors(void)
+{
+    while (libcrypto->ERR_get_error_all(NULL, NULL, NULL, NULL, NULL) != 0)
+        continue;
+}
+
 /* The long way, with libcrypto; remembers its answer under the key unless that is NULL. */
 static __attribute__((noinline)) void *fetch_anew(const struct operation *operation, OSSL_LIB_CTX *libctx,
                                                   const char *algorithm, const char *properties,
@@ -453,6 +465,11 @@ static __attribute__((noinline)) void *fetch_anew(const struct operation *operat
 
     if (key == NULL)
         return method;
+    /* Where memory fails libcrypto may say that there is no such algorithm: only who says so twice knows. */
+    if (method == NULL && no_errors) {
+        clear_errors();
+        method = operation->fetch(libctx, algorithm, properties);
+    }
     if (method != NULL) {
         if (keep(libctx != NULL ? libctx : thread_default, operation, method))
             aesop_table_put(answers, key, stamp, (uintptr_t)method);
@@ -567,8 +584,8 @@ static __attribute__((noinline)) const void *find_implicit(size_t kind, const vo
         if (libcrypto->ERR_peek_error() != 0)
             return given;
         method = operation->fetch(NULL, nid != NID_undef ? libcrypto->OBJ_nid2sn(nid) : nameless, "");
-        while (method == NULL && libcrypto->ERR_get_error_all(NULL, NULL, NULL, NULL, NULL) != 0)
-            continue;
+        if (method == NULL)
+            clear_errors();
         if (method == NULL || !keep(thread_default, operation, method) ||
             (kind == DIGEST && !note_handed_in(given, method)))
             return given;

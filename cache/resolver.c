@@ -12,7 +12,7 @@
 #include "cache/ascii.h"
 #include "cache/watch.h"
 
-enum { CAPACITY_DEFAULT = 1024, QUERY_MAX = 256, QUERY_ITEMS_MAX = 16 };
+enum { CAPACITY_DEFAULT = 1024, QUERY_MAX = 256, QUERY_ITEMS_MAX = 16, PROBE_BYTES = 256 };
 
 /* ---- errors: a library of their own, since a provider may have got the number that ERR_LIB_USER is ---- */
 
@@ -243,9 +243,14 @@ static void *fetch(int *lasting, AESOP_RESOLVER *r, const struct aesop_operation
     atomic_fetch_add_explicit(&r->fetches, 1, memory_order_relaxed);
     ERR_set_mark();
     method = operation->fetch(r->libctx, algorithm, unheard != NULL ? unheard : properties);
+    /* Where memory fails OpenSSL may say that there is no such algorithm: only who says so twice, with memory, knows. */
+    if (method == NULL)
+        method = operation->fetch(r->libctx, algorithm, unheard != NULL ? unheard : properties);
     if (method == NULL) {
-        /* There is no such algorithm; any other reason, such as no memory, may be gone the next time. */
-        *lasting = ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED;
+        void *memory = OPENSSL_malloc(PROBE_BYTES);
+
+        *lasting = memory != NULL && ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED;
+        OPENSSL_free(memory);
     } else {
         *lasting = r->watch == NULL || is_loaded(r, operation->provider(method));
         /*

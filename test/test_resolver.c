@@ -8,9 +8,11 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/kdf.h>
 #include <openssl/provider.h>
@@ -787,8 +789,71 @@ static void identifiers_are_names(void)
     support_ctx_free(ctx);
 }
 
+/* ---- memory that fails ---- */
+
+static long allocations_left = -1; /* of libcrypto; -1: as many as it likes */
+static int allocations_failed, fails_once;
+
+static int allocation_fails(void)
+{
+    if (allocations_left != 0) {
+        allocations_left -= allocations_left > 0;
+        return 0;
+    }
+    allocations_failed = 1;
+    if (fails_once)
+        allocations_left = -1;
+    return 1;
+}
+
+static void *scarce_malloc(size_t size, const char *file, int line)
+{
+    (void)file, (void)line;
+    return size == 0 || allocation_fails() ? NULL : malloc(size);
+}
+
+static void *scarce_realloc(void *memory, size_t size, const char *file, int line)
+{
+    (void)file, (void)line;
+    return allocation_fails() ? NULL : realloc(memory, size);
+}
+
+static void scarce_free(void *memory, const char *file, int line)
+{
+    (void)file, (void)line;
+    free(memory);
+}
+
+/* Whatever allocation of libcrypto fails, once or from then on: afterwards the answer is the right one. */
+static void memory_fails(void)
+{
+    for (fails_once = 0; fails_once < 2; fails_once++) {
+        allocations_failed = 1;
+        for (long n = 0; n < 500 && allocations_failed; n++) {
+            OSSL_LIB_CTX *ctx = support_ctx_default();
+            AESOP_RESOLVER *r = resolver_for(ctx, 0);
+
+            AESOP_RESOLVER_get0_digest(r, "SHA1", NULL);
+            allocations_failed = 0;
+            allocations_left = n;
+            AESOP_RESOLVER_get0_digest(r, "sha256", "?provider=default");
+            AESOP_RESOLVER_get0_digest(r, "no-such", NULL);
+            allocations_left = -1;
+            CHECK(AESOP_RESOLVER_get0_digest(r, "sha256", "?provider=default") != NULL, "allocation %ld, %s", n,
+                  fails_once ? "once" : "and all later ones");
+            CU_ASSERT_PTR_NULL(AESOP_RESOLVER_get0_digest(r, "no-such", NULL));
+            ERR_clear_error();
+            AESOP_RESOLVER_free(r);
+            support_ctx_free(ctx);
+        }
+        CU_ASSERT_FALSE(allocations_failed);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    const int scarce = CRYPTO_set_mem_functions(scarce_malloc, scarce_realloc, scarce_free);
+
     support_init(argc, argv);
     CU_pSuite kinds = CU_add_suite("kinds", NULL, NULL);
     CU_ADD_TEST(kinds, kind_cipher);
@@ -814,6 +879,10 @@ int main(int argc, char **argv)
     CU_ADD_TEST(memory, small_capacities);
     CU_ADD_TEST(memory, eviction_spares_the_used);
     CU_ADD_TEST(memory, bounded_bytes);
+    if (scarce)
+        CU_ADD_TEST(memory, memory_fails);
+    else
+        support_skip("memory that fails", "libcrypto allocated already");
     CU_pSuite truth = CU_add_suite("truth", NULL, NULL);
     CU_ADD_TEST(truth, providers_come_and_go);
     CU_ADD_TEST(truth, default_properties_change);
