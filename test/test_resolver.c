@@ -514,7 +514,6 @@ static void default_properties_change(void)
     support_ctx_free(ctx);
 }
 
-/* Nobody tells it, until it is told. */
 /* An answer that was asked for before a change and comes after it. */
 static void late_answers_are_dropped(void)
 {
@@ -562,6 +561,7 @@ static void asked_again(void)
         dlclose(handle);
 }
 
+/* Nobody tells it, until it is told. */
 static void without_watch(void)
 {
     OSSL_LIB_CTX *ctx = ctx_with_search_path();
@@ -706,7 +706,6 @@ static void constraints_are_exchanged(void)
     support_ctx_free(ctx);
 }
 
-/* A remembered decision ends with the day on which it would be another. */
 /* Sizes above all that lists can name are alike, and unlike the smaller ones. */
 static void large_sizes(void)
 {
@@ -723,6 +722,7 @@ static void large_sizes(void)
     support_ctx_free(ctx);
 }
 
+/* A remembered decision ends with the day on which it would be another. */
 static void days_pass(void)
 {
     const time_t day = 1709164800; /* 2024-02-29 */
