@@ -156,7 +156,7 @@ AESOP_EXPORT const char *AESOP_RESOLVER_forbidden_by(AESOP_RESOLVER *resolver, u
                                                      unsigned key_bits, unsigned tag_bits, time_t when);
 
 /*
- * The constraints for TLS and DTLS:
+ * The constraints for TLS and DTLS; both calls come before any other that uses ctx:
  *   SSL_CTX_set_security_callback(ctx, AESOP_RESOLVER_security_callback);
  *   SSL_CTX_set0_security_ex_data(ctx, resolver);
  * They then rule protocol versions, suites, groups, signature algorithms and the keys and signatures of certificates.
