@@ -356,6 +356,7 @@ AESOP_APART static int check_tag(struct gcm *gcm)
         return 0;
     gcm->iv_state = IV_FINISHED;
     aesop_gcm_tag(&gcm->provider->dispatch, &gcm->cipher, tag);
+    /* The usual length is a constant, and then straight code. */
     ok = gcm->tag_len == GCM_TAG_BYTES ? aesop_ct_equal(tag, gcm->tag, GCM_TAG_BYTES)
                                        : aesop_ct_equal(tag, gcm->tag, gcm->tag_len);
     aesop_wipe(tag, sizeof tag); /* the right tag for a forgery */

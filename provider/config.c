@@ -2,7 +2,6 @@
 #include "provider/config.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,13 +95,13 @@ static const char *const other_words[] = {
     "foo",         "invalid",     "nonsense",   "option",     "setting", "test",     "typo",    "unknown",
 };
 
-enum { GUESS_BYTES = 24 };
+enum { GUESSES = 4096, GUESS_BYTES = 24 };
 
 struct guesses {
-    OSSL_PARAM *params;
-    char *(*values);
-    char (*keys)[GUESS_BYTES];
-    size_t count, room;
+    size_t count;
+    OSSL_PARAM params[GUESSES + 1];
+    char *values[GUESSES];
+    char keys[GUESSES][GUESS_BYTES];
 };
 
 static void guess(struct guesses *g, const char *key)
@@ -110,7 +109,7 @@ static void guess(struct guesses *g, const char *key)
     for (size_t i = 0; i < SETTINGS; i++)
         if (strcmp(key, settings[i].key) == 0)
             return;
-    if (g->count < g->room && strlen(key) < GUESS_BYTES) {
+    if (g->count < GUESSES && strlen(key) < GUESS_BYTES) {
         strcpy(g->keys[g->count], key);
         g->params[g->count] = ask(g->keys[g->count], &g->values[g->count]);
         g->count++;
@@ -159,35 +158,27 @@ static void guess_slips(struct guesses *g, const char *key)
 
 static int refuse_unknown_keys(const struct aesop_core *core)
 {
-    enum { ROOM = 4096 };
-    struct guesses g = { .room = ROOM };
-    int ok = 0;
+    struct guesses *g = core->malloc(sizeof *g, __FILE__, __LINE__);
+    int ok;
 
-    g.params = core->malloc((ROOM + 1) * sizeof *g.params, __FILE__, __LINE__);
-    g.values = core->malloc(ROOM * sizeof *g.values, __FILE__, __LINE__);
-    g.keys = core->malloc(ROOM * sizeof *g.keys, __FILE__, __LINE__);
-    if (g.params == NULL || g.values == NULL || g.keys == NULL)
-        goto done;
-    memset(g.values, 0, ROOM * sizeof *g.values);
+    if (g == NULL)
+        return 0;
+    g->count = 0;
+    memset(g->values, 0, sizeof g->values);
     for (size_t i = 0; i < SETTINGS; i++)
-        guess_slips(&g, settings[i].key);
+        guess_slips(g, settings[i].key);
     for (size_t i = 0; i < sizeof other_words / sizeof other_words[0]; i++)
-        guess(&g, other_words[i]);
-    g.params[g.count] = (OSSL_PARAM)OSSL_PARAM_END;
-    if (!core->get_params(core->handle, g.params))
-        goto done;
-    ok = 1;
-    for (size_t i = 0; i < g.count && ok; i++) {
-        if (g.values[i] != NULL) {
-            AESOP_RAISE(core, AESOP_R_INVALID_CONFIG_DATA, "unknown key %s = %s; allowed: " ALL_KEYS, g.keys[i],
-                        g.values[i]);
+        guess(g, other_words[i]);
+    g->params[g->count] = (OSSL_PARAM)OSSL_PARAM_END;
+    ok = core->get_params(core->handle, g->params);
+    for (size_t i = 0; ok && i < g->count; i++) {
+        if (g->values[i] != NULL) {
+            AESOP_RAISE(core, AESOP_R_INVALID_CONFIG_DATA, "unknown key %s = %s; allowed: " ALL_KEYS, g->keys[i],
+                        g->values[i]);
             ok = 0;
         }
     }
-done:
-    core->free(g.keys, __FILE__, __LINE__);
-    core->free(g.values, __FILE__, __LINE__);
-    core->free(g.params, __FILE__, __LINE__);
+    core->free(g, __FILE__, __LINE__);
     return ok;
 }
 

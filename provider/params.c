@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "provider/params.h"
 
-#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 
