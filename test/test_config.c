@@ -276,7 +276,7 @@ static const struct refusal {
     /* Other words. */
     { "default_properties", "?provider=aesop", KEYS },
     { "threads", "2", KEYS },
-    { "bogus", "1", KEYS },
+    { "algorithms", "AES-128-GCM", KEYS },
 };
 enum { REFUSALS = sizeof refusals / sizeof *refusals };
 
