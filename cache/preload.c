@@ -529,7 +529,7 @@ FETCH(EVP_ASYM_CIPHER, ASYM_CIPHER)
 
 /* ---- the fetch hidden in an init ----
  *
- * EVP_aes_128_gcm() and its like are constants of libcrypto-> An init with one fetches its short name, with an empty
+ * EVP_aes_128_gcm() and its like are constants of libcrypto. An init with one fetches its short name, with an empty
  * query, in the default context; we hand in what it would find. A program's own method (EVP_CIPHER_meth_new) is none
  * of them.
  */
