@@ -23,10 +23,16 @@ struct aesop_dispatch {
 
 /* One GCM message. Contains no pointer: may be copied as bytes. */
 struct aesop_gcm {
-    struct aesop_gcm_key key;
     struct aesop_gcm_state state;
     uint64_t aad_bytes, text_bytes;
+    struct aesop_gcm_key key; /* at the end: not all of it need be there */
 };
+
+/* Bytes of a struct aesop_gcm that these kernels need not have. */
+static inline size_t aesop_gcm_spare_bytes(const struct aesop_kernels *kernels)
+{
+    return (size_t)(AESOP_GCM_MAX_TABLE_ROWS - kernels->table_rows) * AESOP_BLOCK_BYTES;
+}
 
 /* SP 800-38D, 5.2.1.1 */
 #define AESOP_GCM_MAX_TEXT_BYTES ((UINT64_C(1) << 36) - 32)

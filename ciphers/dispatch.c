@@ -9,6 +9,7 @@
 const struct aesop_kernel_choice aesop_kernel_choices[] = {
 #if defined(__x86_64__)
     { &aesop_kernels_vaes512, AESOP_CPU_AESNI | AESOP_CPU_AVX2 | AESOP_CPU_VAES | AESOP_CPU_AVX512 },
+    { &aesop_kernels_vaes256_schoolbook, AESOP_CPU_AESNI | AESOP_CPU_AVX2 | AESOP_CPU_VAES | AESOP_CPU_FAST_CLMUL },
     { &aesop_kernels_vaes256, AESOP_CPU_AESNI | AESOP_CPU_AVX2 | AESOP_CPU_VAES },
     { &aesop_kernels_aesni, AESOP_CPU_AESNI },
 #endif

@@ -32,7 +32,8 @@ int aesop_dispatch_choose(struct aesop_dispatch *d, const struct aesop_kernel_ch
                           const char *name, aesop_kernels_failed_fn *failed, void *arg);
 
 #if defined(__x86_64__)
-extern const struct aesop_kernels aesop_kernels_vaes512, aesop_kernels_vaes256, aesop_kernels_aesni;
+extern const struct aesop_kernels aesop_kernels_vaes512, aesop_kernels_vaes256, aesop_kernels_vaes256_schoolbook,
+    aesop_kernels_aesni;
 #endif
 
 #endif

@@ -126,22 +126,27 @@ VEC_INLINE vec gcm_powers_first(const struct aesop_gcm_key *key)
 
 /*
  * While the upper bytes of a counter stay as they are, its lowest changes one column of what the first round of AES
- * makes of the block. Row i of the table holds that column for a counter that ends in i, and beside it, as bytes 3, 7
- * and 11 of a block have columns of their own, those for i + 64, i + 128 and i + 192: a row is one AESENC.
+ * makes of the block. Row i of the table holds that column for a counter that ends in i. In a table of 64 rows there
+ * are beside it, as bytes 3, 7 and 11 of a block have columns of their own, those for i + 64, i + 128 and i + 192; in
+ * one of 256 zeros. A row is one AESENC.
  */
 VEC_INLINE void gcm_first_round(struct aesop_gcm_key *key)
 {
     const __m128i last_word = _mm_shuffle_epi32(block_round_key(&key->aes, 0), 0xff);
     const vec key_byte = vec_each_block(_mm_slli_epi32(_mm_srli_epi32(last_word, 24), 24));
     const vec step = vec_each_block(_mm_set1_epi32(VEC_BLOCKS << 24));
+    const vec columns = vec_each_block(VEC_TABLE_ROWS == 64 ? _mm_set1_epi32(-1) : _mm_set_epi32(-1, 0, 0, 0));
+    const vec of_zero = vec_each_block(_mm_set1_epi8(0x63)); /* SubBytes of zero; MixColumns leaves it as it is */
     vec numbers = vec_each_block(_mm_slli_epi32(_mm_set_epi32(0, 192, 128, 64), 24));
 
     numbers = vec_add32(numbers, vec_shuffle_bytes(vec_block_indices(), vec_each_block(_mm_set1_epi32(0x00ffffff))));
-    for (int row = 0; row < AESOP_GCM_FIRST_ROUND_ROWS; row += VEC_BLOCKS) {
-        vec_store(key->first_round[row], vec_aesenc(vec_xor(numbers, key_byte), vec_zero()));
+    for (int row = 0; row < AESOP_GCM_TABLE_ROWS(VEC_TABLE_ROWS); row += VEC_BLOCKS) {
+        const vec blocks = vec_and(vec_xor(numbers, key_byte), columns);
+
+        vec_store(key->first_round[row], vec_aesenc(blocks, of_zero));
         numbers = vec_add32(numbers, step);
     }
-    key->has_first_round = 1;
+    key->table_rows = AESOP_GCM_TABLE_ROWS(VEC_TABLE_ROWS);
 }
 
 static VEC_TARGET void KERNEL(gcm_powers)(struct aesop_gcm_key *key, uint32_t count)
@@ -167,7 +172,7 @@ static VEC_TARGET void KERNEL(gcm_powers)(struct aesop_gcm_key *key, uint32_t co
         have += i - VEC_BLOCKS;
     }
     key->powers = have;
-    if (VEC_TABLED_ROUND && count > GCM_BATCH_BLOCKS && !key->has_first_round)
+    if (count > GCM_BATCH_BLOCKS && key->table_rows == 0)
         gcm_first_round(key);
 }
 
@@ -217,7 +222,9 @@ VEC_INLINE struct counters counters_start(const struct aesop_gcm_key *key, struc
         .next = vec_add32(vec_each_block(counter), vec_block_indices_high()),
         .number = block_number(state->counter),
         .state = state,
-        .rows = tabled && key->has_first_round && !state->counter_is_secret ? key->first_round[0] : NULL,
+        .rows = tabled && key->table_rows == AESOP_GCM_TABLE_ROWS(VEC_TABLE_ROWS) && !state->counter_is_secret
+                    ? key->first_round[0]
+                    : NULL,
     };
 
     if (c.rows != NULL) {
@@ -241,7 +248,7 @@ static const uint64_t counters_carried[2 * GCM_BATCH_BLOCKS][2] = {
 VEC_INLINE void counters_take_tabled(struct counters *c, const struct aesop_aes_key *key, vec s[], const int n)
 {
     const uint32_t low = c->number & 255, end = low + (uint32_t)n * VEC_BLOCKS;
-    const uint8_t *row = c->rows + low % 64 * AESOP_BLOCK_BYTES + low / 64 * 4;
+    const uint8_t *row = c->rows + low % VEC_TABLE_ROWS * AESOP_BLOCK_BYTES + low / VEC_TABLE_ROWS * 4;
     const vec first_round = vec_each_block(block_load(c->state->first_round));
 
     c->number += (uint32_t)n * VEC_BLOCKS;
@@ -418,11 +425,11 @@ VEC_INLINE void ghash_batch(struct ghash *g, const struct aesop_gcm_key *key, co
 
 /*
  * CTR of one batch, with GHASH of a batch (if `hashing`) woven between the rounds, so that the units for AES and for
- * multiplication are both kept busy: of this one, or when encrypting of the one before. `ciphertext` is that one, and
- * becomes this one. nt: out is written past the caches.
+ * multiplication are both kept busy: of this one, or when encrypting of the one before. `held` is that one, and becomes
+ * this one; or it is NULL, and what is hashed is read from memory. nt: out is written past the caches.
  */
 VEC_INLINE void gcm_batch(const struct aesop_gcm_key *key, struct counters *c, struct ghash *g, uint8_t *out,
-                          const uint8_t *in, vec ciphertext[], const int enc, const int hashing, const int nt)
+                          const uint8_t *in, vec held[], const int enc, const int hashing, const int nt)
 {
     vec s[GCM_BATCH];
 
@@ -438,7 +445,8 @@ VEC_INLINE void gcm_batch(const struct aesop_gcm_key *key, struct counters *c, s
 
             UNROLL
             for (int j = 0; j < VEC_GHASH_STEP; j++)
-                data[j] = enc ? ciphertext[at + j] : vec_load(in + (at + j) * VEC_BYTES);
+                data[j] =
+                    held != NULL ? held[at + j] : vec_load((enc ? out - GCM_BATCH_BYTES : in) + (at + j) * VEC_BYTES);
             ghash_batch_step(g, data, at);
         }
     }
@@ -458,8 +466,8 @@ VEC_INLINE void gcm_batch(const struct aesop_gcm_key *key, struct counters *c, s
     UNROLL
     for (int i = 0; i < GCM_BATCH; i++) {
         vec_store_either(out + i * VEC_BYTES, s[i], nt);
-        if (enc)
-            ciphertext[i] = s[i];
+        if (held != NULL)
+            held[i] = s[i];
     }
 }
 
@@ -558,13 +566,14 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
                          const uint8_t *in, size_t len, const int enc, const int far)
 {
     const int nt = far && vec_may_store_nt(out, in);
-    struct counters c = counters_start(key, state, (len + 15) / 16, VEC_TABLED_ROUND);
+    struct counters c = counters_start(key, state, (len + 15) / 16, 1);
     struct ghash g = ghash_begin(key, block_load(state->ghash), (len + 15) / 16);
 
     vec ciphertext[GCM_BATCH];
+    vec *const held = VEC_HOLDS_BATCH || far ? ciphertext : NULL; /* what went past the caches is not read again */
 
     if (enc && len >= GCM_BATCH_BYTES) { /* ciphertext can be hashed one batch behind */
-        gcm_batch(key, &c, &g, out, in, ciphertext, 1, 0, nt);
+        gcm_batch(key, &c, &g, out, in, held, 1, 0, nt);
         for (;;) {
             in += GCM_BATCH_BYTES;
             out += GCM_BATCH_BYTES;
@@ -572,8 +581,11 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
             if (len < GCM_BATCH_BYTES)
                 break;
             gcm_prefetch(in, len, far);
-            gcm_batch(key, &c, &g, out, in, ciphertext, 1, 1, nt);
+            gcm_batch(key, &c, &g, out, in, held, 1, 1, nt);
         }
+        UNROLL
+        for (int i = 0; held == NULL && i < GCM_BATCH; i++)
+            ciphertext[i] = vec_load(out - GCM_BATCH_BYTES + i * VEC_BYTES);
         ghash_batch(&g, key, ciphertext);
     }
     for (; !enc && len >= GCM_BATCH_BYTES; len -= GCM_BATCH_BYTES) {

@@ -23,8 +23,12 @@
 /* A vector of powers that starts at H^1 reads this many blocks on; they meet data that is zero. */
 #define AESOP_GCM_POWERS_SLACK 3
 
-/* Of the first round of AES: 64, as far as a batch of 16 blocks may run on, and what a vector there reads. */
-#define AESOP_GCM_FIRST_ROUND_ROWS (64 + 16 + 4)
+/*
+ * Rows of a table of n rows of the first round of AES: as far as a batch of 16 blocks may run on, and what a vector
+ * there reads.
+ */
+#define AESOP_GCM_TABLE_ROWS(n) ((n) + 16 + 4)
+#define AESOP_GCM_MAX_TABLE_ROWS AESOP_GCM_TABLE_ROWS(256)
 
 /* An expanded AES key for one direction: FIPS 197 (encryption) or its equivalent inverse cipher. */
 struct aesop_aes_key {
@@ -41,11 +45,14 @@ struct aesop_aes_key {
 struct aesop_gcm_key {
     _Alignas(64) uint8_t h[AESOP_GCM_MAX_POWERS + AESOP_GCM_POWERS_SLACK][AESOP_BLOCK_BYTES];
     _Alignas(64) uint8_t h_fold[AESOP_GCM_MAX_FOLDS + AESOP_GCM_POWERS_SLACK][AESOP_BLOCK_BYTES];
-    /* What counters that differ in their lowest byte alone need of the first round of AES: see gcm_template.h. */
-    _Alignas(64) uint8_t first_round[AESOP_GCM_FIRST_ROUND_ROWS][AESOP_BLOCK_BYTES];
     struct aesop_aes_key aes;
     uint32_t powers;
-    uint32_t has_first_round;
+    uint32_t table_rows; /* of first_round, which one set of kernels has made for itself; 0: none yet */
+    /*
+     * What counters that differ in their lowest byte alone need of the first round of AES: see gcm_template.h. At the
+     * end, since a set's table_rows are all that need be there.
+     */
+    _Alignas(64) uint8_t first_round[AESOP_GCM_MAX_TABLE_ROWS][AESOP_BLOCK_BYTES];
 };
 
 /*
@@ -67,6 +74,7 @@ struct aesop_kernels {
     const char *name;
     uint32_t batch_blocks; /* blocks of one step of the GCM loop: the powers of H that a long run needs */
     uint32_t max_powers;   /* that it makes and uses */
+    uint32_t table_rows;   /* of first_round in a key: likewise */
 
     /* key_bytes is 16, 24 or 32. */
     void (*aes_expand_enc)(struct aesop_aes_key *key, const uint8_t *user_key, size_t key_bytes);

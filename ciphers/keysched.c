@@ -139,7 +139,7 @@ VEC_TARGET void aesop_gcm_expand_aesni(struct aesop_gcm_key *key, const uint8_t 
 
     block_store(key->h[AESOP_GCM_MAX_POWERS - 1], hx);
     block_store(key->h_fold[AESOP_GCM_MAX_FOLDS - 1], _mm_xor_si128(hx, block_swap_halves(hx)));
-    key->has_first_round = 0;
+    key->table_rows = 0;
     for (int i = 0; i < AESOP_GCM_POWERS_SLACK; i++) {
         block_store(key->h[AESOP_GCM_MAX_POWERS + i], _mm_setzero_si128());
         block_store(key->h_fold[AESOP_GCM_MAX_FOLDS + i], _mm_setzero_si128());

@@ -21,10 +21,14 @@ static const uint8_t vec_mask_bytes[64] = {
  * bits starts in a cycle, or two narrower ones. VEC_GHASH_STEP is how many products of GHASH are made before they are
  * added to the sum: two where an instruction adds three operands, one where sixteen registers are all there is.
  * VEC_KARATSUBA: three multiplications, a shuffle and an xor for a product, not four multiplications. At 512 bits one
- * port of Intel's does all of them, so that four are faster by 3 %; they also make do with half the tables.
+ * port of Intel's does all of them, so that four are faster by 3 %; they also make do with half the tables. At 256 bits
+ * either is faster on some CPU, and the includer says which it wants.
  * VEC_GCM_ENC_GROUP and VEC_GCM_DEC_GROUP are the most vectors of a short run in flight together, the latter as
  * registers allow. What is encrypted cannot be hashed before it is there: one half is while the other is under way.
- * VEC_TABLED_ROUND tells whether a table in place of the first round of AES is faster: at 256 bits it costs registers.
+ * VEC_HOLDS_BATCH: there are registers for a batch of ciphertext until it is hashed. Where there are not, it comes from
+ * where it was put out, and not by way of the stack (256 bits: 2 to 6 % faster).
+ * VEC_TABLE_ROWS are those of the table in place of the first round of AES, in columns where an instruction can pick
+ * one: at 256 bits the table without is 5 % faster.
  * VEC_GCM_AHEAD is how far ahead of itself a long run asks the caches for its input: what a second level of 2 MB almost
  * holds, a message of 1 MiB and its output, gains 5 % at 512 bits; the others gain nothing or lose 5 %.
  */
@@ -36,7 +40,8 @@ static const uint8_t vec_mask_bytes[64] = {
 #define VEC_GCM_BATCH 8
 #define VEC_GCM_ENC_GROUP 4
 #define VEC_GCM_DEC_GROUP 4
-#define VEC_TABLED_ROUND 1
+#define VEC_HOLDS_BATCH 0
+#define VEC_TABLE_ROWS 64
 #define VEC_GCM_AHEAD 0
 #define VEC_IN_REGISTER(v) "+x"(v)
 typedef __m128i vec;
@@ -73,11 +78,11 @@ typedef __m128i vec;
 #elif VEC_BYTES == 32
 
 #define VEC_GHASH_STEP 1
-#define VEC_KARATSUBA 1
 #define VEC_GCM_BATCH 8
 #define VEC_GCM_ENC_GROUP 4
 #define VEC_GCM_DEC_GROUP 4
-#define VEC_TABLED_ROUND 0
+#define VEC_HOLDS_BATCH 0
+#define VEC_TABLE_ROWS 256
 #define VEC_GCM_AHEAD 0
 #define VEC_IN_REGISTER(v) "+x"(v)
 typedef __m256i vec;
@@ -92,7 +97,7 @@ typedef __m256i vec;
 #define vec_swap_halves(v) _mm256_shuffle_epi32(v, 0x4e)
 #define vec_aesenc(s, k) _mm256_aesenc_epi128(s, k)
 #define vec_aesenclast(s, k) _mm256_aesenclast_epi128(s, k)
-#define vec_xor_column(v, p) _mm256_blend_epi32(v, _mm256_xor_si256(v, vec_load(p)), 0x11)
+#define vec_xor_column(v, p) _mm256_xor_si256(v, vec_load(p))
 #define vec_aesdec(s, k) _mm256_aesdec_epi128(s, k)
 #define vec_aesdeclast(s, k) _mm256_aesdeclast_epi128(s, k)
 #define vec_clmul(a, b, halves) _mm256_clmulepi64_epi128(a, b, halves)
@@ -135,7 +140,8 @@ VEC_INLINE void vec_store_some(uint8_t *p, vec v, size_t n)
 #define VEC_GCM_BATCH 4
 #define VEC_GCM_ENC_GROUP 3
 #define VEC_GCM_DEC_GROUP 8
-#define VEC_TABLED_ROUND 1
+#define VEC_HOLDS_BATCH 1
+#define VEC_TABLE_ROWS 64
 #define VEC_GCM_AHEAD 2048
 #define VEC_IN_REGISTER(v) "+v"(v)
 typedef __m512i vec;

@@ -57,8 +57,11 @@ struct gcm {
 
     /* Not initialised before its use. */
     uint8_t tls_aad[TLS_AAD_BYTES];
-    struct aesop_gcm cipher;
+    struct aesop_gcm cipher; /* its end is missing: see gcm_bytes */
 };
+
+_Static_assert(sizeof(struct gcm) == offsetof(struct gcm, cipher.key.first_round[AESOP_GCM_MAX_TABLE_ROWS]),
+               "what kernels need not have is at the end");
 
 #define GCM_HEAD_BYTES offsetof(struct gcm, tls_aad)
 
@@ -78,10 +81,15 @@ static OSSL_FUNC_cipher_settable_ctx_params_fn gcm_settable_ctx_params;
 
 /* ---- contexts ---- */
 
+static size_t gcm_bytes(const struct aesop_provider *provider)
+{
+    return sizeof(struct gcm) - aesop_gcm_spare_bytes(provider->dispatch.kernels);
+}
+
 static void *gcm_newctx(void *provctx, uint8_t key_bytes)
 {
     const struct aesop_provider *provider = provctx;
-    struct gcm *gcm = aesop_core_alloc(&provider->core, sizeof *gcm);
+    struct gcm *gcm = aesop_core_alloc(&provider->core, gcm_bytes(provider));
 
     if (gcm == NULL)
         return NULL;
@@ -97,16 +105,16 @@ static void gcm_freectx(void *ctx)
     struct gcm *gcm = ctx;
 
     if (gcm != NULL)
-        aesop_core_clear_free(&gcm->provider->core, gcm, sizeof *gcm);
+        aesop_core_clear_free(&gcm->provider->core, gcm, gcm_bytes(gcm->provider));
 }
 
 static void *gcm_dupctx(void *ctx)
 {
     const struct gcm *gcm = ctx;
-    struct gcm *copy = aesop_core_alloc(&gcm->provider->core, sizeof *copy);
+    struct gcm *copy = aesop_core_alloc(&gcm->provider->core, gcm_bytes(gcm->provider));
 
     if (copy != NULL)
-        memcpy(copy, gcm, sizeof *copy);
+        memcpy(copy, gcm, gcm_bytes(gcm->provider));
     return copy;
 }
 
