@@ -14,6 +14,8 @@
 /* Instructions that one call of an instruction loop executes. */
 #define CEILING_INSTRUCTIONS 9600
 
+enum { CEILING_GCM_MIXES = 4 };
+
 typedef void ceiling_mix(uint8_t *out, const uint8_t *in, uint32_t rounds);
 
 struct ceiling_loops {
@@ -26,10 +28,10 @@ struct ceiling_loops {
     void (*aesenc_clmul)(void *buffer); /* two to one */
     /*
      * All that the modes do to CEILING_TEXT_BYTES, but for the dependencies between blocks: loads, stores, shuffles,
-     * additions. With four vectors in flight or eight: which is faster hangs on the number of registers and on the
-     * compiler. NULL: only one of them.
+     * additions. GCM with four vectors in flight or eight, which hangs on the number of registers and on the compiler,
+     * and with three multiplications or four, which hangs on the CPU: the fastest counts.
      */
-    ceiling_mix *gcm[2], *cbc_dec[2];
+    ceiling_mix *gcm[CEILING_GCM_MIXES], *cbc_dec;
 };
 
 extern const struct ceiling_loops ceiling_aesni, ceiling_vaes256, ceiling_vaes512;

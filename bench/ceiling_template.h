@@ -83,41 +83,40 @@ VEC_INLINE void mix_round(vec s[], const int n, const struct aesop_aes_key *key,
         s[i] = decrypt ? vec_aesdec(s[i], k) : vec_aesenc(s[i], k);
 }
 
-/* The products of one vector with its power of H, by as many multiplications as the kernels of this width have. */
-enum { PRODUCTS = VEC_KARATSUBA ? 3 : 4 };
-
-VEC_INLINE void mix_multiply(vec product[PRODUCTS], const struct mix_key *key, const uint8_t *in, const int i)
+/* The products of one vector with its power of H, by Karatsuba three, else four. */
+VEC_INLINE void mix_multiply(vec product[4], const struct mix_key *key, const uint8_t *in, const int i,
+                             const int karatsuba)
 {
     const vec data = vec_reverse(vec_load(in + i * VEC_BYTES)), power = vec_load(key->powers[2 * i]);
 
     product[0] = vec_clmul(data, power, 0x00);
     product[1] = vec_clmul(data, power, 0x11);
-    if (VEC_KARATSUBA) {
+    if (karatsuba) {
         const vec folded = vec_xor(data, vec_swap_halves(data));
 
         product[2] = vec_clmul(folded, vec_load(key->powers[2 * i + 1]), 0x00);
     } else {
         product[2] = vec_clmul(data, power, 0x01);
-        product[PRODUCTS - 1] = vec_clmul(data, power, 0x10);
+        product[3] = vec_clmul(data, power, 0x10);
     }
 }
 
 /* Adds the products of vectors i and i + 1: one instruction where it takes three operands. */
-VEC_INLINE void mix_hash(vec sum[3], const struct mix_key *key, const uint8_t *in, const int i)
+VEC_INLINE void mix_hash(vec sum[3], const struct mix_key *key, const uint8_t *in, const int i, const int karatsuba)
 {
-    vec first[PRODUCTS], second[PRODUCTS];
+    vec first[4], second[4];
 
-    mix_multiply(first, key, in, i);
-    mix_multiply(second, key, in, i + 1);
+    mix_multiply(first, key, in, i, karatsuba);
+    mix_multiply(second, key, in, i + 1, karatsuba);
     UNROLL
     for (int j = 0; j < 3; j++)
         sum[j] = vec_xor3(sum[j], first[j], second[j]);
-    if (PRODUCTS > 3)
-        sum[2] = vec_xor3(sum[2], first[PRODUCTS - 1], second[PRODUCTS - 1]);
+    if (!karatsuba)
+        sum[2] = vec_xor3(sum[2], first[3], second[3]);
     SETTLE_ALL(sum, 3);
 }
 
-VEC_INLINE void mix_gcm(uint8_t *out, const uint8_t *in, uint32_t rounds, const int n)
+VEC_INLINE void mix_gcm(uint8_t *out, const uint8_t *in, uint32_t rounds, const int n, const int karatsuba)
 {
     static struct mix_key zeros;
     struct mix_key *key = &zeros;
@@ -137,7 +136,7 @@ VEC_INLINE void mix_gcm(uint8_t *out, const uint8_t *in, uint32_t rounds, const 
         for (uint32_t r = 1; r < 10; r++) {
             mix_round(s, n, &key->aes, r, 0);
             if (r % 2 == 0 && (int)r <= n)
-                mix_hash(sum, key, in + at, (int)r - 2);
+                mix_hash(sum, key, in + at, (int)r - 2, karatsuba);
         }
         for (uint32_t r = 10; r < rounds; r++)
             mix_round(s, n, &key->aes, r, 0);
@@ -150,14 +149,24 @@ VEC_INLINE void mix_gcm(uint8_t *out, const uint8_t *in, uint32_t rounds, const 
     vec_store(key->powers[0], vec_xor3(sum[0], sum[1], sum[2]));
 }
 
-static VEC_TARGET void KERNEL(gcm_four)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+static VEC_TARGET void KERNEL(gcm_four_karatsuba)(uint8_t *out, const uint8_t *in, uint32_t rounds)
 {
-    mix_gcm(out, in, rounds, 4);
+    mix_gcm(out, in, rounds, 4, 1);
 }
 
-static VEC_TARGET void KERNEL(gcm_eight)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+static VEC_TARGET void KERNEL(gcm_four_schoolbook)(uint8_t *out, const uint8_t *in, uint32_t rounds)
 {
-    mix_gcm(out, in, rounds, 8);
+    mix_gcm(out, in, rounds, 4, 0);
+}
+
+static VEC_TARGET void KERNEL(gcm_eight_karatsuba)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+{
+    mix_gcm(out, in, rounds, 8, 1);
+}
+
+static VEC_TARGET void KERNEL(gcm_eight_schoolbook)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+{
+    mix_gcm(out, in, rounds, 8, 0);
 }
 
 static VEC_TARGET void KERNEL(cbc_dec)(uint8_t *out, const uint8_t *in, uint32_t rounds)
@@ -189,6 +198,7 @@ const struct ceiling_loops KERNEL(ceiling) = {
     .aesenc_latency = KERNEL(aesenc_latency),
     .clmul = KERNEL(clmul),
     .aesenc_clmul = KERNEL(aesenc_clmul),
-    .gcm = { KERNEL(gcm_four), KERNEL(gcm_eight) },
-    .cbc_dec = { KERNEL(cbc_dec) },
+    .gcm = { KERNEL(gcm_four_karatsuba), KERNEL(gcm_eight_karatsuba), KERNEL(gcm_four_schoolbook),
+             KERNEL(gcm_eight_schoolbook) },
+    .cbc_dec = KERNEL(cbc_dec),
 };
