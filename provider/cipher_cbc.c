@@ -321,7 +321,7 @@ static int decrypt_final(struct cbc *cbc, unsigned char *out, size_t *out_len, s
     crypt_blocks(cbc, block, cbc->pending, sizeof block);
     if (cbc->padding && !unpad_block(block, &len)) {
         cbc->pending_len = 0;
-        AESOP_RAISE(&cbc->provider->core, AESOP_R_BAD_DECRYPT, "wrong padding: not this key, or damaged data");
+        AESOP_RAISE(&cbc->provider->core, AESOP_R_BAD_DECRYPT, NULL);
         goto done;
     }
     if (!require_room(cbc, out_size, len)) {
@@ -337,6 +337,10 @@ done:
     return ok;
 }
 
+/*
+ * What another's data can bring about is raised without an explanation, as in default: Ruby and others put it into the
+ * text of their exception, and programs compare that with "bad decrypt".
+ */
 static int cbc_final(void *ctx, unsigned char *out, size_t *out_len, size_t out_size)
 {
     struct cbc *cbc = ctx;
@@ -352,8 +356,7 @@ static int cbc_final(void *ctx, unsigned char *out, size_t *out_len, size_t out_
         return 1;
     }
     if (cbc->encrypting ? !cbc->padding : cbc->pending_len != AESOP_BLOCK_BYTES) {
-        AESOP_RAISE(&cbc->provider->core, AESOP_R_WRONG_FINAL_BLOCK_LENGTH, "%d bytes after the last whole block",
-                    cbc->pending_len);
+        AESOP_RAISE(&cbc->provider->core, AESOP_R_WRONG_FINAL_BLOCK_LENGTH, NULL);
         return 0;
     }
     if (!cbc->encrypting)
@@ -380,8 +383,7 @@ static int cbc_cipher(void *ctx, unsigned char *out, size_t *out_len, size_t out
     if (!require_key(cbc) || !require_room(cbc, out_size, in_len))
         return 0;
     if (in_len % AESOP_BLOCK_BYTES != 0) {
-        AESOP_RAISE(&cbc->provider->core, AESOP_R_WRONG_FINAL_BLOCK_LENGTH, "%zu bytes after the last whole block",
-                    in_len % AESOP_BLOCK_BYTES);
+        AESOP_RAISE(&cbc->provider->core, AESOP_R_WRONG_FINAL_BLOCK_LENGTH, NULL);
         return 0;
     }
     if (in_len > 0)

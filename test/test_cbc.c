@@ -97,6 +97,7 @@ static const char *const verbs[] = { "init", "update", "final", "padding", "num"
 /* What can be seen of a step. */
 struct seen {
     int ret, reason, out_len;
+    char explanation[80]; /* of the error, which Ruby and others show */
     unsigned char out[UPDATE_MAX + 2 * BLOCK];
     struct state {
         size_t key_len, iv_len;
@@ -137,7 +138,9 @@ static void get_state(EVP_CIPHER_CTX *ctx, struct state *state)
 static void side_step(struct side *side, const struct step *step)
 {
     struct seen *seen = &side->seen;
+    const char *explanation = "";
     EVP_CIPHER_CTX *copy;
+    int flags;
 
     ERR_clear_error();
     memset(seen, 0, sizeof *seen);
@@ -171,7 +174,8 @@ static void side_step(struct side *side, const struct step *step)
         side->ctx = copy;
         break;
     }
-    seen->reason = ERR_GET_REASON(ERR_peek_last_error());
+    seen->reason = ERR_GET_REASON(ERR_peek_last_error_data(&explanation, &flags));
+    snprintf(seen->explanation, sizeof seen->explanation, "%s", explanation);
     get_state(side->ctx, &seen->state);
 }
 
@@ -202,6 +206,12 @@ static int same_reason(int ret, int ours_reason, int theirs_reason)
     return ours_reason == (ret > 0 ? 0 : theirs_reason);
 }
 
+static int same_error(const struct seen *ours, const struct seen *theirs)
+{
+    return same_reason(ours->ret, ours->reason, theirs->reason) &&
+           (ours->ret > 0 || strcmp(ours->explanation, theirs->explanation) == 0);
+}
+
 /* Does a step on both sides and compares. Returns whether all agreed. */
 static int pair_step(struct pair *pair, struct step step)
 {
@@ -220,13 +230,13 @@ static int pair_step(struct pair *pair, struct step step)
     if (turned && !step.key)
         step.key = pair->key_set;
     side_step(&pair->theirs, &step);
-    return CHECK(a->ret == b->ret && same_reason(a->ret, a->reason, b->reason) && a->out_len == b->out_len &&
+    return CHECK(a->ret == b->ret && same_error(a, b) && a->out_len == b->out_len &&
                      memcmp(a->out, b->out, (size_t)a->out_len) == 0 &&
                      untouched(a->out + a->out_len, sizeof a->out - (size_t)a->out_len) &&
                      memcmp(&a->state, &b->state, sizeof a->state) == 0,
-                 "seed %llu %s:%s: returned %d/%d reason %d/%d length %d/%d state %d",
+                 "seed %llu %s:%s: returned %d/%d reason %d/%d (%s) length %d/%d state %d",
                  (unsigned long long)support_seed(), names[pair->which], pair->trace, a->ret, b->ret, a->reason,
-                 b->reason, a->out_len, b->out_len, memcmp(&a->state, &b->state, sizeof a->state));
+                 b->reason, a->explanation, a->out_len, b->out_len, memcmp(&a->state, &b->state, sizeof a->state));
 }
 
 /* ---- tests with both sides ---- */
