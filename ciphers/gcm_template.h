@@ -137,7 +137,8 @@ VEC_INLINE void gcm_first_round(struct aesop_gcm_key *key)
     const vec step = vec_each_block(_mm_set1_epi32(VEC_BLOCKS << 24));
     const vec columns = vec_each_block(VEC_TABLE_ROWS == 64 ? _mm_set1_epi32(-1) : _mm_set_epi32(-1, 0, 0, 0));
     const vec of_zero = vec_each_block(_mm_set1_epi8(0x63)); /* SubBytes of zero; MixColumns leaves it as it is */
-    vec numbers = vec_each_block(_mm_slli_epi32(_mm_set_epi32(0, 192, 128, 64), 24));
+    const __m128i first = _mm_sub_epi32(_mm_set_epi32(0, 192, 128, 64), _mm_set1_epi32(AESOP_GCM_TABLE_LEAD));
+    vec numbers = vec_each_block(_mm_slli_epi32(first, 24));
 
     numbers = vec_add32(numbers, vec_shuffle_bytes(vec_block_indices(), vec_each_block(_mm_set1_epi32(0x00ffffff))));
     for (int row = 0; row < AESOP_GCM_TABLE_ROWS(VEC_TABLE_ROWS); row += VEC_BLOCKS) {
@@ -223,7 +224,7 @@ VEC_INLINE struct counters counters_start(const struct aesop_gcm_key *key, struc
         .number = block_number(state->counter),
         .state = state,
         .rows = tabled && key->table_rows == AESOP_GCM_TABLE_ROWS(VEC_TABLE_ROWS) && !state->counter_is_secret
-                    ? key->first_round[0]
+                    ? key->first_round[AESOP_GCM_TABLE_LEAD]
                     : NULL,
     };
 
