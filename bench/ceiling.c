@@ -60,14 +60,27 @@ static void run_mix(void *arg, size_t count)
         m->loop(m->out, m->in, m->rounds);
 }
 
+/* Of several calls the best: what a moment was disturbed by is no limit of the CPU. */
 static double gb_per_second(ceiling_mix *loop, uint32_t rounds)
 {
+    static struct known {
+        ceiling_mix *loop;
+        uint32_t rounds;
+        double best;
+    } known[64];
+    size_t i = 0;
     static _Alignas(64) uint8_t in[CEILING_TEXT_BYTES + 64], out[CEILING_TEXT_BYTES + 64];
     struct mix mix = { loop, out, in, rounds };
     struct bench_subject subject = { .name = "mix", .run = run_mix, .arg = &mix };
 
     bench_measure(&subject, 1, 0.05);
-    return CEILING_TEXT_BYTES / subject.quartile1;
+    while (i < sizeof known / sizeof known[0] - 1 && known[i].loop != NULL &&
+           (known[i].loop != loop || known[i].rounds != rounds))
+        i++;
+    if (known[i].loop != loop || known[i].rounds != rounds)
+        known[i] = (struct known){ .loop = loop, .rounds = rounds };
+    known[i].best = fmax(known[i].best, CEILING_TEXT_BYTES / subject.quartile1);
+    return known[i].best;
 }
 
 /* Rounds of an "AES-<key bits>-<mode>" with a mode of three letters, or 0. */
