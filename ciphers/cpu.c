@@ -25,13 +25,19 @@ static int has_all(uint32_t word, uint32_t bits)
     return (word & bits) == bits;
 }
 
-/* What CPUID does not say: Intel's are, from the first with VPCLMULQDQ on; AMD's take two cycles up to Zen 4. */
+/* Intel's with nothing but efficient cores, whose units are 128 bits wide: models of family 6. */
+enum { ALDER_LAKE_N = 0xbe, SIERRA_FOREST = 0xaf, GRAND_RIDGE = 0xb6, CLEARWATER_FOREST = 0xdd };
+
+/* What CPUID does not say: Intel's other ones that know VPCLMULQDQ are fast; AMD's take two cycles up to Zen 4. */
 static int has_fast_clmul(void)
 {
-    uint32_t eax, ebx, ecx, edx;
+    uint32_t eax, ebx, ecx, edx, model;
 
-    return __get_cpuid(0, &eax, &ebx, &ecx, &edx) && ebx == signature_INTEL_ebx && ecx == signature_INTEL_ecx &&
-           edx == signature_INTEL_edx;
+    if (!__get_cpuid(0, &eax, &ebx, &ecx, &edx) || ebx != signature_INTEL_ebx || ecx != signature_INTEL_ecx ||
+        edx != signature_INTEL_edx || !__get_cpuid(1, &eax, &ebx, &ecx, &edx))
+        return 0;
+    model = (eax >> 12 & 0xf0) | (eax >> 4 & 0x0f);
+    return model != ALDER_LAKE_N && model != SIERRA_FOREST && model != GRAND_RIDGE && model != CLEARWATER_FOREST;
 }
 
 uint32_t aesop_cpu_features(void)

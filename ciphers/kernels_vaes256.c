@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 256-bit VAES and VPCLMULQDQ, for CPUs without AVX-512 that take two cycles for a multiplication of any width: AMD's
- * up to Zen 4.
+ * 256-bit VAES and VPCLMULQDQ, for CPUs without AVX-512 that take two cycles or more for a multiplication: AMD's up to
+ * Zen 4, Intel's efficient cores by themselves.
  */
 #if defined(__x86_64__)
 
