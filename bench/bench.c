@@ -185,7 +185,7 @@ struct bench_list bench_option_list(const char *name, const char *otherwise)
     char *rest = strdup(bench_option(name, otherwise)); /* the items live as long as the program */
 
     for (char *item; (item = strsep(&rest, ",")) != NULL; list.count++) {
-        bench_check(list.count < sizeof list.items / sizeof list.items[0], "so many items in a list");
+        bench_check(list.count < BENCH_LIST_MAX, "so many items in a list");
         list.items[list.count] = item;
     }
     return list;

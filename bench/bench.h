@@ -16,6 +16,7 @@
 
 #define BENCH_MAX_SUBJECTS 8
 #define BENCH_ROUNDS_MAX 400
+#define BENCH_LIST_MAX 32
 
 struct bench_subject {
     const char *name;
@@ -50,7 +51,7 @@ double bench_seconds(void);
 
 /* The items of an option that is a comma-separated list. */
 struct bench_list {
-    const char *items[32];
+    const char *items[BENCH_LIST_MAX];
     size_t count;
 };
 struct bench_list bench_option_list(const char *name, const char *otherwise);

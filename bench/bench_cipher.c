@@ -17,9 +17,9 @@
 
 #include "bench/bench.h"
 #include "bench/ceiling.h"
+#include "bench/evp_message.h"
 #include "bench/null_provider.h"
 
-enum init { INIT_IV, INIT_KEY, INIT_CIPHER };
 static const char *const init_names[] = { "iv", "key", "cipher" };
 
 enum place { PLACE_APART, PLACE_SAME };
@@ -28,73 +28,15 @@ static const char *const place_names[] = { "apart", "same" };
 /* Who serves: default is what the others are compared with. */
 enum subject { DEFAULT, AESOP, NOBODY, SUBJECTS };
 
-struct message {
-    EVP_CIPHER *cipher;
-    EVP_CIPHER_CTX *ctx;
-    unsigned char *out;
-    const unsigned char *in;
-    size_t size;
-    enum init init;
-    int encrypting, aead;
-    unsigned char key[32], iv[16], aad[13], tag[16];
-};
-
 /* What stays the same from row to row. */
 struct setting {
     OSSL_LIB_CTX *ctx[SUBJECTS];
     const char *cipher, *kernel;
     int encrypting;
-    enum init init;
+    enum evp_message_init init;
     enum place place;
     size_t offset;
-    double ceiling; /* GB/s */
 };
-
-static void run_messages(void *arg, size_t count)
-{
-    struct message *m = arg;
-    const EVP_CIPHER *cipher = m->init == INIT_CIPHER ? m->cipher : NULL;
-    const unsigned char *key = m->init == INIT_IV ? NULL : m->key;
-    int len;
-
-    for (uint64_t number = 1; number <= count; number++) {
-        memcpy(m->iv, &number, sizeof number);
-        bench_check(EVP_CipherInit_ex(m->ctx, cipher, NULL, key, m->iv, m->encrypting), "init");
-        if (!m->aead) {
-            if (cipher != NULL)
-                EVP_CIPHER_CTX_set_padding(m->ctx, 0);
-            bench_check(EVP_CipherUpdate(m->ctx, m->out, &len, m->in, (int)m->size), "update");
-            continue;
-        }
-        bench_check(EVP_CipherUpdate(m->ctx, NULL, &len, m->aad, sizeof m->aad), "associated data");
-        bench_check(EVP_CipherUpdate(m->ctx, m->out, &len, m->in, (int)m->size), "update");
-        if (m->encrypting) {
-            bench_check(EVP_CipherFinal_ex(m->ctx, m->out, &len), "final");
-            bench_check(EVP_CIPHER_CTX_ctrl(m->ctx, EVP_CTRL_AEAD_GET_TAG, 16, m->tag), "tag");
-        } else {
-            /* The tag is compared like any other; whether it is right costs nothing. */
-            bench_check(EVP_CIPHER_CTX_ctrl(m->ctx, EVP_CTRL_AEAD_SET_TAG, 16, m->tag), "tag");
-            EVP_CipherFinal_ex(m->ctx, m->out, &len);
-        }
-    }
-}
-
-static void message_open(struct message *m, OSSL_LIB_CTX *libctx, const struct setting *s, size_t size)
-{
-    *m = (struct message){ .size = size, .encrypting = s->encrypting, .init = s->init };
-    m->cipher = EVP_CIPHER_fetch(libctx, s->cipher, NULL);
-    m->ctx = EVP_CIPHER_CTX_new();
-    bench_check(m->cipher != NULL && m->ctx != NULL, s->cipher);
-    m->aead = EVP_CIPHER_get_mode(m->cipher) == EVP_CIPH_GCM_MODE;
-    bench_check(EVP_CipherInit_ex(m->ctx, m->cipher, NULL, m->key, m->iv, m->encrypting), "init");
-    EVP_CIPHER_CTX_set_padding(m->ctx, 0);
-}
-
-static void message_close(struct message *m)
-{
-    EVP_CIPHER_CTX_free(m->ctx);
-    EVP_CIPHER_free(m->cipher);
-}
 
 static void heading(void)
 {
@@ -104,76 +46,108 @@ static void heading(void)
 }
 
 /*
- * Where a context happens to lie moves a small message by up to 5 ns, against the buffers and the other context: they
- * are opened anew at PLACES places, and the medians over these count.
+ * Where a context lies, in its page and against buffers and other contexts, moves a small message by up to 5 ns and a
+ * large one by up to 5 %; and for moments of a tenth of a second a neighbour on this machine takes caches that 1 MiB
+ * of input and as much output need whole. So each size is measured in passes over all sizes, in each of which all
+ * subjects have other contexts, and buffers of other pages, that are the same for all; the medians of the passes count.
+ * What fits into no second level anyway takes one pass, what may just fit takes longer.
  */
-enum { PLACES = 5, PLACE_STEP_BYTES = 1232, FEW_BYTES = 65536 };
+enum { PASSES = 5, CONTEXT_STEP_BYTES = 1232, SURE_TO_FIT_BYTES = 65536, MAY_FIT_BYTES = 4194304 };
 
-struct figures {
-    double ns[SUBJECTS], ratio, spread;
-};
+/* What is measured of a message: ns with each subject, then of aesop */
+enum { RATIO = SUBJECTS, SPREAD, FIGURES };
 
-static struct figures measure_at(const struct setting *s, size_t size, unsigned char *out, const unsigned char *in,
-                                 size_t count, size_t place, double seconds)
+static struct {
+    unsigned char *in, *out;
+} buffers[PASSES];
+
+/* All at once: what is freed would be had again. */
+static void open_buffers(size_t largest, size_t offset)
 {
-    struct message messages[SUBJECTS];
-    struct bench_subject subjects[SUBJECTS];
-    void *gaps[SUBJECTS];
-    struct figures figures = { .ns = { NAN, NAN, NAN } };
+    for (size_t pass = 0; pass < PASSES; pass++) {
+        const size_t size = pass > 0 && largest > MAY_FIT_BYTES ? MAY_FIT_BYTES : largest;
 
-    for (size_t i = 0; i < count; i++) {
-        gaps[i] = malloc(1 + (i + 1) * place * PLACE_STEP_BYTES);
-        message_open(&messages[i], s->ctx[i], s, size);
-        messages[i].in = in;
-        messages[i].out = out;
-        subjects[i] = (struct bench_subject){ .run = run_messages, .arg = &messages[i] };
+        buffers[pass].in = bench_alloc(size);
+        buffers[pass].out = bench_alloc(size + offset);
     }
-    bench_measure(subjects, count, seconds);
-    for (size_t i = 0; i < count; i++) {
-        figures.ns[i] = subjects[i].median;
-        message_close(&messages[i]);
-        free(gaps[i]);
-    }
-    figures.ratio = subjects[AESOP].ratio;
-    figures.spread = bench_spread(&subjects[AESOP]);
-    return figures;
 }
 
-static struct figures measure(const struct setting *s, size_t size, size_t count)
+static void close_buffers(void)
 {
-    unsigned char *in = bench_alloc(size), *out = bench_alloc(size + s->offset);
-    const size_t places = size <= FEW_BYTES ? PLACES : 1;
-    double ns[SUBJECTS][PLACES], ratios[PLACES], spreads[PLACES];
-    struct figures figures;
-
-    for (size_t place = 0; place < places; place++) {
-        figures = measure_at(s, size, s->place == PLACE_SAME ? in : out + s->offset, in, count, place,
-                             bench_seconds() / (double)places);
-        for (size_t i = 0; i < SUBJECTS; i++)
-            ns[i][place] = figures.ns[i];
-        ratios[place] = figures.ratio;
-        spreads[place] = figures.spread;
+    for (size_t pass = 0; pass < PASSES; pass++) {
+        free(buffers[pass].in);
+        free(buffers[pass].out);
     }
-    for (size_t i = 0; i < count; i++)
-        figures.ns[i] = bench_median(ns[i], places);
-    figures.ratio = bench_median(ratios, places);
-    figures.spread = bench_median(spreads, places);
-    free(in);
-    free(out);
-    return figures;
 }
 
-static void row(const struct setting *s, size_t size)
+static size_t passes_of(size_t size)
+{
+    return size > MAY_FIT_BYTES ? 1 : PASSES;
+}
+
+static double seconds_of_pass(size_t size)
+{
+    const int longer = size > SURE_TO_FIT_BYTES && size <= MAY_FIT_BYTES;
+
+    return bench_seconds() * (longer ? 2 : 1) / (double)passes_of(size);
+}
+
+static void measure(const struct setting *s, double figures[FIGURES][PASSES], size_t size, size_t pass)
 {
     /* The provider that does nothing, which shows what EVP costs, does nothing for AES-128 alone. */
     const size_t count = strncmp(s->cipher, "AES-128", 7) == 0 ? SUBJECTS : NOBODY;
-    const struct figures figures = measure(s, size, count);
-    const double *ns = figures.ns;
+    struct evp_message messages[SUBJECTS];
+    struct bench_subject subjects[SUBJECTS];
+    void *gaps[SUBJECTS];
 
-    bench_row("%s\t%s\t%s\t%zu\t%.0f\t%.0f\t%.2f\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f", s->cipher,
-              s->encrypting ? "encrypt" : "decrypt", s->kernel, size, (double)size * 1e3 / ns[DEFAULT],
-              (double)size * 1e3 / ns[AESOP], figures.ratio, s->ceiling * 1e3,
-              100 * (double)size / ns[AESOP] / s->ceiling, ns[DEFAULT], ns[AESOP], ns[NOBODY], figures.spread);
+    for (size_t i = 0; i < count; i++) {
+        gaps[i] = malloc(1 + (i + 1) * pass * CONTEXT_STEP_BYTES);
+        messages[i] = (struct evp_message){
+            .out = s->place == PLACE_SAME ? buffers[pass].in : buffers[pass].out + s->offset,
+            .in = buffers[pass].in,
+            .size = size,
+            .init = s->init,
+        };
+        evp_message_open(&messages[i], s->ctx[i], s->cipher, s->encrypting);
+        subjects[i] = (struct bench_subject){ .run = evp_message_run, .arg = &messages[i] };
+    }
+    bench_measure(subjects, count, seconds_of_pass(size));
+    for (size_t i = 0; i < SUBJECTS; i++)
+        figures[i][pass] = i < count ? subjects[i].median : NAN;
+    figures[RATIO][pass] = subjects[AESOP].ratio;
+    figures[SPREAD][pass] = bench_spread(&subjects[AESOP]);
+    for (size_t i = 0; i < count; i++) {
+        evp_message_close(&messages[i]);
+        free(gaps[i]);
+    }
+}
+
+/* The rows of a cipher in one direction. */
+static void rows(const struct setting *s, const size_t sizes[], size_t count)
+{
+    static double figures[BENCH_LIST_MAX][FIGURES][PASSES];
+    const size_t unit = strstr(s->cipher, "CBC") != NULL ? 16 : 1; /* sizes are rounded down to */
+    double ceiling = 0;                                            /* GB/s */
+
+    for (size_t pass = 0; pass < PASSES; pass++) {
+        if (pass % (PASSES - 1) == 0) /* twice: the first may be disturbed */
+            ceiling = fmax(ceiling, ceiling_of_direction(s->cipher, s->kernel, s->encrypting));
+        for (size_t i = 0; i < count; i++)
+            if (pass < passes_of(sizes[i]))
+                measure(s, figures[i], sizes[i] / unit * unit, pass);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const size_t size = sizes[i] / unit * unit;
+        const double bytes = (double)size;
+        double of[FIGURES];
+
+        for (size_t f = 0; f < FIGURES; f++)
+            of[f] = bench_median(figures[i][f], passes_of(size));
+        bench_row("%s\t%s\t%s\t%zu\t%.0f\t%.0f\t%.2f\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f", s->cipher,
+                  s->encrypting ? "encrypt" : "decrypt", s->kernel, size, bytes * 1e3 / of[DEFAULT],
+                  bytes * 1e3 / of[AESOP], of[RATIO], ceiling * 1e3, 100 * bytes / of[AESOP] / ceiling, of[DEFAULT],
+                  of[AESOP], of[NOBODY], of[SPREAD]);
+    }
 }
 
 int main(int argc, char **argv)
@@ -182,15 +156,21 @@ int main(int argc, char **argv)
     const struct bench_list ciphers = bench_option_list("cipher", "AES-128-GCM,AES-256-GCM,AES-128-CBC,AES-256-CBC");
     const struct bench_list directions = bench_option_list("direction", "encrypt,decrypt");
     const struct bench_list kernels = bench_option_list("kernel", "auto");
-    const struct bench_list sizes =
+    const struct bench_list given =
         bench_option_list("size", "16,64,256,1024,1350,4096,8192,16384,65536,1048576,16777216,67108864");
     struct setting s = {
-        .init = (enum init)bench_option_choice("init", init_names, 3),
+        .init = (enum evp_message_init)bench_option_choice("init", init_names, 3),
         .place = (enum place)bench_option_choice("place", place_names, 2),
         .offset = strtoul(bench_option("offset", "0"), NULL, 10),
         .ctx = { [DEFAULT] = bench_ctx_default(), [NOBODY] = null_provider_ctx() },
     };
+    size_t sizes[BENCH_LIST_MAX], largest = 0;
 
+    for (size_t i = 0; i < given.count; i++) {
+        sizes[i] = strtoul(given.items[i], NULL, 10);
+        largest = sizes[i] > largest ? sizes[i] : largest;
+    }
+    open_buffers(largest, s.offset);
     heading();
     for (size_t k = 0; k < kernels.count; k++) {
         s.kernel = kernels.items[k];
@@ -203,16 +183,12 @@ int main(int argc, char **argv)
         for (size_t pair = 0; pair < ciphers.count * directions.count; pair++) {
             s.cipher = ciphers.items[pair / directions.count];
             s.encrypting = strcmp(directions.items[pair % directions.count], "encrypt") == 0;
-            s.ceiling = ceiling_of_direction(s.cipher, s.kernel, s.encrypting);
-            for (size_t i = 0; i < sizes.count; i++) {
-                const size_t size = strtoul(sizes.items[i], NULL, 10);
-
-                row(&s, strstr(s.cipher, "CBC") != NULL ? size / 16 * 16 : size);
-            }
+            rows(&s, sizes, given.count);
         }
         OSSL_LIB_CTX_free(s.ctx[AESOP]);
     }
     OSSL_LIB_CTX_free(s.ctx[DEFAULT]);
     OSSL_LIB_CTX_free(s.ctx[NOBODY]);
+    close_buffers();
     return 0;
 }

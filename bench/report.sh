@@ -198,8 +198,10 @@ $(sed -n 's/^# \(libipsec-mb .*\)/- \1/p' "$results/kernel.txt")
 
 Subjects that are compared run in one process on one thread, in alternating slices of about a millisecond; the clock is
 the thread's CPU time. A figure is the median of its slices, a ratio the median of the ratios of neighbouring slices:
-above 1, aesop is faster than the default provider of the same release. The spread is the distance between the
-quartiles. A share is that of the ceiling: what the CPU reaches with the same instructions when none has to wait for
+above 1, aesop is faster than the default provider of the same release. Messages of up to 4 MiB are measured in five
+passes over all sizes, each with contexts and buffers in other places, and the medians of the passes count: where they lie
+matters, and so does what other users of the machine do for a tenth of a second. The spread is the distance between the
+quartiles of the slices in a pass. A share is that of the ceiling: what the CPU reaches with the same instructions when none has to wait for
 another. Each program under bench/ answers one question and can be run by itself: \`bench_cipher --cipher AES-256-GCM
 --size 1350\`; its options stand at its top.
 
