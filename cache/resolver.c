@@ -367,6 +367,13 @@ OPERATION(keymgmt, EVP_KEYMGMT, OSSL_OP_KEYMGMT)
 
 /* ---- constraints ---- */
 
+_Static_assert(AESOP_USAGE_TLS_SERVER == AESOP_CONSTRAINT_TLS_SERVER &&
+                   AESOP_USAGE_TLS_CLIENT == AESOP_CONSTRAINT_TLS_CLIENT &&
+                   AESOP_USAGE_SIGNED_JAR == AESOP_CONSTRAINT_SIGNED_JAR &&
+                   AESOP_USAGE_CERTIFICATE_SIGNATURE == AESOP_CONSTRAINT_CERTIFICATE_SIGNATURE &&
+                   AESOP_USAGE_HANDSHAKE_SIGNATURE == AESOP_CONSTRAINT_HANDSHAKE_SIGNATURE,
+               "uses are passed on as they are");
+
 int AESOP_RESOLVER_set_constraints(AESOP_RESOLVER *r, const char *list)
 {
     struct aesop_constraint_error error;
@@ -494,6 +501,11 @@ AESOP_RESOLVER *AESOP_RESOLVER_new(OSSL_LIB_CTX *libctx, size_t entries, size_t 
     const size_t capacity = capacity_within(most, bytes);
     AESOP_RESOLVER *r;
 
+    if ((flags & ~AESOP_RESOLVER_NO_WATCH) != 0) {
+        ERR_raise_data(error_library(), ERR_R_PASSED_INVALID_ARGUMENT,
+                       "flags %#x: AESOP_RESOLVER_NO_WATCH (%#x) is the only one", flags, AESOP_RESOLVER_NO_WATCH);
+        return NULL;
+    }
     if (capacity == 0) {
         ERR_raise_data(error_library(), ERR_R_PASSED_INVALID_ARGUMENT, "%zu bytes: one entry takes %zu", bytes,
                        2 * aesop_table_bytes(1));

@@ -4,6 +4,7 @@
  * memory.
  */
 #include "check.h"
+#include "scarce.h"
 #include "support.h"
 
 #include <dlfcn.h>
@@ -423,6 +424,25 @@ static void eviction_spares_the_used(void)
     support_ctx_free(ctx);
 }
 
+/* A flag of a later release, or a number in the wrong place, is not passed over. */
+static void unknown_flags(void)
+{
+    OSSL_LIB_CTX *ctx = support_ctx_default();
+    const char *data = NULL;
+    char text[200];
+    int flags;
+
+    for (unsigned bit = 1; bit < 32; bit++) {
+        CHECK(AESOP_RESOLVER_new(ctx, 0, 0, AESOP_RESOLVER_NO_WATCH | 1u << bit) == NULL, "bit %u", bit);
+        const unsigned long error = ERR_get_error_all(NULL, NULL, NULL, &data, &flags);
+        CU_ASSERT_STRING_EQUAL(ERR_lib_error_string(error), "aesop resolver");
+        snprintf(text, sizeof text, "flags %#x: AESOP_RESOLVER_NO_WATCH (0x1) is the only one", 1 | 1u << bit);
+        CU_ASSERT_STRING_EQUAL(data, text);
+        CU_ASSERT_EQUAL(ERR_peek_error(), 0);
+    }
+    support_ctx_free(ctx);
+}
+
 static void bounded_bytes(void)
 {
     OSSL_LIB_CTX *ctx = support_ctx_default();
@@ -791,39 +811,6 @@ static void identifiers_are_names(void)
 
 /* ---- memory that fails ---- */
 
-static long allocations_left = -1; /* of libcrypto; -1: as many as it likes */
-static int allocations_failed, fails_once;
-
-static int allocation_fails(void)
-{
-    if (allocations_left != 0) {
-        allocations_left -= allocations_left > 0;
-        return 0;
-    }
-    allocations_failed = 1;
-    if (fails_once)
-        allocations_left = -1;
-    return 1;
-}
-
-static void *scarce_malloc(size_t size, const char *file, int line)
-{
-    (void)file, (void)line;
-    return size == 0 || allocation_fails() ? NULL : malloc(size);
-}
-
-static void *scarce_realloc(void *memory, size_t size, const char *file, int line)
-{
-    (void)file, (void)line;
-    return allocation_fails() ? NULL : realloc(memory, size);
-}
-
-static void scarce_free(void *memory, const char *file, int line)
-{
-    (void)file, (void)line;
-    free(memory);
-}
-
 /* Whatever allocation of libcrypto fails, once or from then on: afterwards the answer is the right one. */
 static void memory_fails(void)
 {
@@ -852,7 +839,7 @@ static void memory_fails(void)
 
 int main(int argc, char **argv)
 {
-    const int scarce = CRYPTO_set_mem_functions(scarce_malloc, scarce_realloc, scarce_free);
+    const int scarce = scarce_install();
 
     support_init(argc, argv);
     CU_pSuite kinds = CU_add_suite("kinds", NULL, NULL);
@@ -879,6 +866,7 @@ int main(int argc, char **argv)
     CU_ADD_TEST(memory, small_capacities);
     CU_ADD_TEST(memory, eviction_spares_the_used);
     CU_ADD_TEST(memory, bounded_bytes);
+    CU_ADD_TEST(memory, unknown_flags);
     if (scarce)
         CU_ADD_TEST(memory, memory_fails);
     else
