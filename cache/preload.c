@@ -46,8 +46,9 @@ enum {
     CIPHER_OF_POINTER = 254,
     DIGEST_OF_POINTER = 255,
     PAGE_BITS = 12,
-    CALLERS = 1024,
-    COPIES_MAX = 8,
+    CALLERS_BITS = 10,
+    CALLERS = 1 << CALLERS_BITS,
+    COPIES_MAX = 32,
 };
 
 #define TEXT_OF(macro) TEXT(macro)
@@ -118,7 +119,6 @@ static const char *const kinds[KINDS] = { "EVP_CIPHER",  "EVP_MD",  "EVP_MAC",  
                                           "EVP_KEYMGMT", "EVP_KEM", "EVP_KEYEXCH", "EVP_SIGNATURE", "EVP_ASYM_CIPHER" };
 
 struct originals {
-    void *base; /* where that libcrypto is mapped */
 #define POINTER(name) __typeof__(&name) name;
     ORIGINALS(POINTER)
 #undef POINTER
@@ -126,13 +126,28 @@ struct originals {
     atomic_int cleaned_up;
 };
 
-/* The first is the one that we answer for. */
+/* The first is the one that we answer for. Each is there from when it is known where it is mapped. */
 static struct originals copies[COPIES_MAX];
+static void *_Atomic bases[COPIES_MAX];
 static struct originals *const libcrypto = &copies[0];
 static struct aesop_table *answers;
 
-/* Whose calls come from a page: its number << 8 | place in copies[]. A page belongs to one library. */
+/*
+ * Whose calls come from a page: its number << 8 | place in copies[], 0: nothing yet. A page belongs to one library. Its
+ * place is that of its last bits, so that the pages of a library stand side by side, or, where another's stands there,
+ * one elsewhere.
+ */
 static _Atomic uint64_t callers[CALLERS];
+
+static inline _Atomic uint64_t *first_place(uint64_t page)
+{
+    return &callers[page % CALLERS];
+}
+
+static inline _Atomic uint64_t *second_place(uint64_t page)
+{
+    return &callers[page * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CALLERS_BITS)];
+}
 
 /* dlsym's answer is data to C, so it is copied into the pointer to a function. */
 static void look_up(void *pointer, void *handle, const char *name, const char *suffix)
@@ -145,7 +160,7 @@ static void look_up(void *pointer, void *handle, const char *name, const char *s
     memcpy(pointer, &address, sizeof address);
 }
 
-static void load_originals(struct originals *o, void *handle, void *base)
+static void load_originals(struct originals *o, void *handle)
 {
 #define LOOK_UP(name) look_up(&o->name, handle, #name, "");
     ORIGINALS(LOOK_UP)
@@ -155,19 +170,36 @@ static void load_originals(struct originals *o, void *handle, void *base)
         look_up(&o->operations[i].up_ref, handle, kinds[i], "_up_ref");
         look_up(&o->operations[i].free, handle, kinds[i], "_free");
     }
-    o->base = base;
 }
 
-/* Where the libcrypto is mapped that has this function, or NULL; opened by its file where a handle is asked for. */
-static void *base_of(void **handle, void *function)
+/*
+ * Notes the libcrypto that is mapped there, at that place or behind, unless it is. Returns where; COPIES_MAX: nowhere.
+ * Takes over the handle, by which what is noted stays in memory.
+ *
+ * Its lock is none to ask the dynamic linker under: that has a lock of its own, and holds it while constructors run,
+ * which may call us.
+ */
+static size_t add_copy(size_t i, void *handle, void *base)
 {
-    Dl_info info;
+    static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+    struct originals o = { 0 };
+    int is_new;
 
-    if (function == NULL || dladdr(function, &info) == 0)
-        return NULL;
-    if (handle != NULL && (*handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) == NULL)
-        return NULL;
-    return info.dli_fbase;
+    load_originals(&o, handle);
+    pthread_mutex_lock(&adding);
+    while (i < COPIES_MAX && bases[i] != NULL && bases[i] != base)
+        i++;
+    is_new = i < COPIES_MAX && bases[i] == NULL;
+    if (is_new) {
+        copies[i] = o;
+        if (i == 0)
+            answers = aesop_table_new(CAPACITY); /* where there is no memory nothing is remembered */
+        bases[i] = base;
+    }
+    pthread_mutex_unlock(&adding);
+    if (!is_new)
+        dlclose(handle);
+    return i;
 }
 
 /*
@@ -196,37 +228,43 @@ static void *function_without_us(const char *name, const void *caller)
 /* NULL where the caller has none, and there is no LIBCRYPTO either. */
 static struct originals *find_originals(const void *caller)
 {
-    static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
     static const char any[] = "EVP_CIPHER_fetch";
     const uint64_t page = (uintptr_t)caller >> PAGE_BITS;
-    /* Whoever calls us has it loaded, but perhaps where only its own modules see it. */
-    void *handle = dlopen(LIBCRYPTO, RTLD_LAZY | RTLD_NOLOAD), *other_handle = NULL;
-    void *base = handle != NULL ? base_of(NULL, dlsym(handle, any)) : NULL;
-    void *other_base = base_of(&other_handle, function_without_us(any, caller));
     size_t i = 0;
+    Dl_info info;
+    void *handle, *function;
+    uint64_t there;
 
-    pthread_mutex_lock(&loading);
-    if (base != NULL && libcrypto->base == NULL) {
-        load_originals(libcrypto, handle, base);
-        answers = aesop_table_new(CAPACITY); /* where there is no memory nothing is remembered */
-    }
-    if (other_base != NULL && other_base != base) {
-        for (i = 1; i < COPIES_MAX && copies[i].base != NULL && copies[i].base != other_base;)
+    /* Whoever calls us has it loaded, but perhaps where only its own modules see it. */
+    if (bases[0] == NULL && (handle = dlopen(LIBCRYPTO, RTLD_LAZY | RTLD_NOLOAD)) != NULL &&
+        dladdr(dlsym(handle, any), &info) != 0)
+        add_copy(0, handle, info.dli_fbase);
+    function = function_without_us(any, caller);
+    if (function != NULL && dladdr(function, &info) != 0) {
+        while (i < COPIES_MAX && bases[i] != info.dli_fbase)
             i++;
-        if (i < COPIES_MAX && copies[i].base == NULL)
-            load_originals(&copies[i], other_handle, other_base);
+        if (i == COPIES_MAX && (handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) != NULL)
+            i = add_copy(1, handle, info.dli_fbase);
     }
-    pthread_mutex_unlock(&loading);
-    if (i == COPIES_MAX || copies[i].base == NULL)
+    if (i == COPIES_MAX || bases[i] == NULL)
         return NULL;
-    atomic_store_explicit(&callers[page % CALLERS], page << 8 | i, memory_order_release);
+    there = atomic_load_explicit(first_place(page), memory_order_relaxed);
+    atomic_store_explicit(there == 0 || there >> 8 == page ? first_place(page) : second_place(page), page << 8 | i,
+                          memory_order_release);
     return &copies[i];
 }
 
 static __attribute__((noinline)) struct originals *require_originals(const void *caller)
 {
-    struct originals *found = find_originals(caller);
+    const uint64_t page = (uintptr_t)caller >> PAGE_BITS;
+    uint64_t known = atomic_load_explicit(first_place(page), memory_order_acquire);
+    struct originals *found;
 
+    if (known >> 8 != page)
+        known = atomic_load_explicit(second_place(page), memory_order_acquire);
+    if (known >> 8 == page)
+        return &copies[known & 0xff];
+    found = find_originals(caller);
     if (found == NULL) {
         fprintf(stderr, "libaesop-fetch: this process calls OpenSSL but has no " LIBCRYPTO "\n");
         abort();
@@ -238,9 +276,34 @@ static __attribute__((noinline)) struct originals *require_originals(const void 
 static inline struct originals *originals_for(const void *caller)
 {
     const uint64_t page = (uintptr_t)caller >> PAGE_BITS;
-    const uint64_t known = atomic_load_explicit(&callers[page % CALLERS], memory_order_acquire);
+    const uint64_t known = atomic_load_explicit(first_place(page), memory_order_acquire);
 
-    return known >> 8 == page ? &copies[known & 0xff] : require_originals(caller);
+    return known == page << 8 ? libcrypto : require_originals(caller);
+}
+
+static int count_unloaded(struct dl_phdr_info *info, size_t size, void *count)
+{
+    (void)size;
+    *(unsigned long long *)count = info->dlpi_subs;
+    return 1;
+}
+
+/* Where a library was the next may be, with another libcrypto: once one is unloaded, nothing is known of callers. */
+int dlclose(void *handle)
+{
+    static _Atomic(unsigned long long) unloaded_before;
+    unsigned long long unloaded = 0;
+    int (*original)(void *handle), result;
+
+    look_up(&original, RTLD_NEXT, "dlclose", "");
+    result = original(handle);
+    dl_iterate_phdr(count_unloaded, &unloaded);
+    if (unloaded != unloaded_before) {
+        for (size_t i = 0; i < CALLERS; i++)
+            atomic_store_explicit(&callers[i], 0, memory_order_relaxed);
+        unloaded_before = unloaded;
+    }
+    return result;
 }
 
 /*
@@ -254,7 +317,7 @@ static struct originals *originals_to_clean_up(const void *caller)
 
     if (dladdr(caller, &info) != 0 && dladdr(dlsym(RTLD_NEXT, "exit"), &c_library) != 0 &&
         info.dli_fbase == c_library.dli_fbase)
-        while (i > 0 && (copies[i].base == NULL || atomic_exchange(&copies[i].cleaned_up, 1)))
+        while (i > 0 && (bases[i] == NULL || atomic_exchange(&copies[i].cleaned_up, 1)))
             i--;
     else
         i = 0;
@@ -262,8 +325,8 @@ static struct originals *originals_to_clean_up(const void *caller)
 }
 
 /*
- * Other copies are called last thing, by a jump: where they jump to another of our functions it is still their user
- * that calls.
+ * Other copies are called last thing, by a jump (hence -O2 in every build): where they jump to another of our functions
+ * it is still their user that calls.
  */
 #define OF_CALLER originals_for(__builtin_return_address(0))
 
@@ -294,7 +357,7 @@ static struct kept {
 static size_t kept_count, kept_room;
 static struct refusal refusals[REFUSALS_MAX];
 static size_t refusal_count;
-static int at_exit; /* 0, 1: release is registered, 2: it has run and nothing is kept any more */
+static atomic_int at_exit; /* 0, 1: release is registered, 2: it has run and nothing is kept any more */
 
 /* Takes one out that belongs to the context. */
 static int take_kept(struct kept *taken, OSSL_LIB_CTX *libctx, int all)
@@ -319,7 +382,7 @@ static int take_kept(struct kept *taken, OSSL_LIB_CTX *libctx, int all)
 /* Without the lock while freeing: a provider that goes with its last method may free a library context of its own. */
 static void release(OSSL_LIB_CTX *libctx, int all)
 {
-    struct kept k;
+    struct kept k = { 0 };
 
     atomic_fetch_add(&generation, 1);
     while (take_kept(&k, libctx, all))
@@ -335,12 +398,12 @@ static void release_all(void)
 static int keep(OSSL_LIB_CTX *libctx, const struct operation *operation, void *method)
 {
     size_t i = 0;
-    int ok;
+    int ok, no = 0;
 
+    /* 3.x cleans up when the process ends, 4.0 where the program asks for it. Without the lock: see add_copy. */
+    if (at_exit == 0 && (libcrypto->OPENSSL_atexit == NULL || libcrypto->OPENSSL_atexit(release_all)))
+        atomic_compare_exchange_strong(&at_exit, &no, 1);
     pthread_mutex_lock(&lock);
-    /* 3.x cleans up when the process ends, 4.0 where the program asks for it. */
-    if (at_exit == 0)
-        at_exit = libcrypto->OPENSSL_atexit == NULL || libcrypto->OPENSSL_atexit(release_all);
     ok = at_exit == 1;
     while (i < kept_count && kept[i].method != method)
         i++;
@@ -565,7 +628,7 @@ static int is_constant(const void *method)
 {
     Dl_info info;
 
-    return dladdr(method, &info) != 0 && info.dli_fbase == libcrypto->base;
+    return dladdr(method, &info) != 0 && info.dli_fbase == bases[0];
 }
 
 static __attribute__((noinline)) const void *find_implicit(size_t kind, const void *given, int nid,
@@ -772,6 +835,14 @@ static void changed(void)
     }
 
 CHANGES(OSSL_PROVIDER *, OSSL_PROVIDER_load, (OSSL_LIB_CTX * libctx, const char *name), (libctx, name))
+/*
+ * A libcrypto may lack these two, and a program may ask dlsym whether it does: they are for those that were linked with
+ * one that has them. (Whom dlsym gives libcrypto's passes us by.)
+ */
+#if OPENSSL_VERSION_MAJOR == 3 && OPENSSL_VERSION_MINOR < 2
+__asm__(".symver OSSL_PROVIDER_load_ex, OSSL_PROVIDER_load_ex@OPENSSL_3.2.0");
+__asm__(".symver OSSL_PROVIDER_try_load_ex, OSSL_PROVIDER_try_load_ex@OPENSSL_3.2.0");
+#endif
 CHANGES(OSSL_PROVIDER *, OSSL_PROVIDER_load_ex, (OSSL_LIB_CTX * libctx, const char *name, OSSL_PARAM *params),
         (libctx, name, params))
 CHANGES(OSSL_PROVIDER *, OSSL_PROVIDER_try_load, (OSSL_LIB_CTX * libctx, const char *name, int retain_fallbacks),

@@ -2,16 +2,21 @@
 /*
  * The functions of libaesop-fetch.so, linked into this program and so in front of libcrypto's, in many threads: while
  * providers come and go, and with library contexts that are made and freed. Meant for the sanitizers; what programs see
- * is apps/preload.sh's matter.
+ * is apps/preload.sh's matter. And what cannot be seen from without: callers, memory that fails.
  */
 #include "check.h"
+#include "scarce.h"
 #include "support.h"
 
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include <openssl/core_dispatch.h>
 #include <openssl/err.h>
+#include <openssl/kdf.h>
 #include <openssl/provider.h>
 
 enum { THREADS = 4 };
@@ -101,10 +106,185 @@ static void everything_at_once(void)
     support_ctx_free(s.ctx);
 }
 
+/* ---- callers ---- */
+
+static atomic_ulong callers_looked_up;
+
+/* The linker puts it in the place of dladdr1, by which the library finds whose code calls. */
+int __real_dladdr1(const void *address, Dl_info *info, void **extra, int flags);
+int __wrap_dladdr1(const void *address, Dl_info *info, void **extra, int flags);
+
+int __wrap_dladdr1(const void *address, Dl_info *info, void **extra, int flags)
+{
+    atomic_fetch_add(&callers_looked_up, 1);
+    return __real_dladdr1(address, info, extra, flags);
+}
+
+typedef EVP_MD *call_through(OSSL_LIB_CTX *ctx, const char *name, const char *properties,
+                             EVP_MD *(*function)(OSSL_LIB_CTX *, const char *, const char *));
+
+/* Code that calls from pages of its own, which are any number of 4 MiB apart: each is looked up once. */
+static void callers_far_apart(void)
+{
+    enum { APART = 4 << 20, PAGE = 4096, CALLS = 1000 };
+#ifdef __x86_64__
+    static const unsigned char code[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
+    unsigned char *memory = mmap(NULL, APART + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    call_through *call[2];
+
+    CU_ASSERT_TRUE_FATAL(memory != MAP_FAILED);
+    for (size_t i = 0; i < 2; i++) {
+        unsigned char *page = memory + i * APART;
+
+        CU_ASSERT_EQUAL_FATAL(mprotect(page, PAGE, PROT_READ | PROT_WRITE), 0);
+        memcpy(page, code, sizeof code);
+        CU_ASSERT_EQUAL_FATAL(mprotect(page, PAGE, PROT_READ | PROT_EXEC), 0);
+        memcpy(&call[i], &page, sizeof page);
+    }
+    atomic_store(&callers_looked_up, 0);
+    for (size_t i = 0; i < CALLS; i++) {
+        EVP_MD *md = call[i % 2](NULL, "SHA256", NULL, EVP_MD_fetch);
+
+        CU_ASSERT_PTR_NOT_NULL(md);
+        EVP_MD_free(md);
+    }
+    /* Twice where it comes to stand where the other stood. */
+    CHECK(callers_looked_up >= 2 && callers_looked_up <= 4, "%lu look-ups for two callers", callers_looked_up);
+    munmap(memory, APART + PAGE);
+#else
+    support_skip("callers far apart", "the code that calls is x86-64's");
+#endif
+}
+
+/* ---- memory that fails ---- */
+
+/* Whatever allocation of libcrypto fails, once or from then on: afterwards the answer is libcrypto's own. */
+static void memory_fails(void)
+{
+    EVP_MD *(*original)(OSSL_LIB_CTX * ctx, const char *name, const char *properties);
+    void *symbol = dlsym(RTLD_NEXT, "EVP_MD_fetch");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(symbol);
+    memcpy(&original, &symbol, sizeof symbol);
+    for (fails_once = 0; fails_once < 2; fails_once++) {
+        allocations_failed = 1;
+        for (long n = 0; n < 500 && allocations_failed; n++) {
+            OSSL_LIB_CTX *ctx = support_ctx_default();
+            EVP_MD *ours, *theirs;
+
+            /* Digests are there: libcrypto leaks where it fails to make methods. */
+            EVP_MD_free(EVP_MD_fetch(ctx, "SHA1", NULL));
+            allocations_failed = 0;
+            allocations_left = n;
+            EVP_MD_free(EVP_MD_fetch(ctx, "sha256", "?provider=default"));
+            allocations_left = -1;
+            ERR_clear_error();
+            theirs = original(ctx, "sha256", "?provider=default");
+            ours = EVP_MD_fetch(ctx, "sha256", "?provider=default");
+            CHECK(ours != NULL && ours == theirs, "allocation %ld, %s", n, fails_once ? "once" : "and all later ones");
+            EVP_MD_free(ours);
+            EVP_MD_free(theirs);
+            ERR_clear_error();
+            support_ctx_free(ctx);
+        }
+        CU_ASSERT_FALSE(allocations_failed);
+    }
+}
+
+/* ---- a libcrypto that says no, and then yes ---- */
+
+static int questions, refusals;
+
+static void *kdf_new(void *provctx)
+{
+    return provctx;
+}
+
+static void kdf_free(void *kdf)
+{
+    (void)kdf;
+}
+
+static int kdf_derive(void *kdf, unsigned char *key, size_t key_len, const OSSL_PARAM params[])
+{
+    (void)kdf, (void)key, (void)key_len, (void)params;
+    return 0;
+}
+
+static const OSSL_ALGORITHM *query(void *provctx, int operation, int *no_cache)
+{
+    static const OSSL_DISPATCH kdf[] = {
+        { OSSL_FUNC_KDF_NEWCTX, (void (*)(void))kdf_new },
+        { OSSL_FUNC_KDF_FREECTX, (void (*)(void))kdf_free },
+        { OSSL_FUNC_KDF_DERIVE, (void (*)(void))kdf_derive },
+        { 0, NULL },
+    };
+    static const OSSL_ALGORITHM algorithms[] = { { "FICKLE", "provider=fickle", kdf, "" }, { NULL, NULL, NULL, NULL } };
+
+    (void)provctx;
+    *no_cache = 1;
+    if (operation != OSSL_OP_KDF)
+        return NULL;
+    questions++;
+    return questions > refusals ? algorithms : NULL;
+}
+
+static int fickle_init(const OSSL_CORE_HANDLE *core, const OSSL_DISPATCH *in, const OSSL_DISPATCH **out, void **provctx)
+{
+    static const OSSL_DISPATCH functions[] = { { OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))query },
+                                               { 0, NULL } };
+
+    (void)in;
+    *out = functions;
+    *provctx = (void *)core;
+    return 1;
+}
+
+/* That there is no such algorithm is remembered where libcrypto says so twice running. */
+static void misses_are_said_twice(void)
+{
+    static const struct {
+        int refusals, found, questions; /* found at once; questions after two fetches */
+    } cases[] = { { 0, 1, 1 }, { 1, 1, 2 }, { 2, 0, 2 }, { 100, 0, 2 } };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
+        OSSL_PROVIDER *fickle = NULL;
+
+        if (OSSL_PROVIDER_add_builtin(ctx, "fickle", fickle_init))
+            fickle = OSSL_PROVIDER_load(ctx, "fickle");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(fickle);
+        questions = 0;
+        refusals = cases[i].refusals;
+        for (int again = 0; again < 2; again++) {
+            EVP_KDF *kdf = EVP_KDF_fetch(ctx, "FICKLE", NULL);
+
+            CHECK((kdf != NULL) == cases[i].found, "%d refusals", refusals);
+            CHECK((ERR_peek_error() == 0) == cases[i].found, "%d refusals", refusals);
+            ERR_clear_error();
+            EVP_KDF_free(kdf);
+        }
+        CHECK(questions == cases[i].questions, "%d refusals, %d questions", refusals, questions);
+        OSSL_PROVIDER_unload(fickle);
+        OSSL_LIB_CTX_free(ctx);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    const int scarce = scarce_install();
+
     support_init(argc, argv);
-    CU_pSuite suite = CU_add_suite("threads", NULL, NULL);
-    CU_ADD_TEST(suite, everything_at_once);
+    CU_pSuite threads = CU_add_suite("threads", NULL, NULL);
+    CU_ADD_TEST(threads, everything_at_once);
+    CU_pSuite callers = CU_add_suite("callers", NULL, NULL);
+    CU_ADD_TEST(callers, callers_far_apart);
+    CU_pSuite misses = CU_add_suite("misses", NULL, NULL);
+    CU_ADD_TEST(misses, misses_are_said_twice);
+    CU_pSuite memory = CU_add_suite("memory", NULL, NULL);
+    if (scarce)
+        CU_ADD_TEST(memory, memory_fails);
+    else
+        support_skip("memory that fails", "libcrypto allocated already");
     return support_run();
 }

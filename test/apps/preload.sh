@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 libaesop-fetch.so under LD_PRELOAD: the openssl command, Python's ssl, hashlib
 # and cryptography, and a probe that prints all a program can see of a fetch have to say with it what they say without
 # it. On the system's OpenSSL, or with an argument ("preload.sh 4.0") on a release that scripts/openssl-versions.sh
-# unpacked.
+# unpacked. "preload.sh copies": only what hangs on how the library was compiled, a second libcrypto in the process.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-needs openssl readelf "${CC:-cc}"
-needs_module
+needs openssl readelf nm "${CC:-cc}"
+[ "${1-}" = copies ] || needs_module
 FETCH=$BUILD/lib/libaesop-fetch.so
 HEADERS=
-if [ $# -gt 0 ]; then
+if [ $# -gt 0 ] && [ "$1" != copies ]; then
     use_openssl "$1" || missing "OpenSSL $1 is not unpacked"
 fi
 # shellcheck disable=SC2153 # set by use_openssl
@@ -41,28 +41,6 @@ same() {
     fi
 }
 
-# ---- the library itself ----
-
-equal "$VERSION: it needs the C library alone" "libc.so.6" \
-    "$(readelf -d "$FETCH" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v '^ld-linux' | tr '\n' ' ' | sed 's/ $//')"
-# A program that has no OpenSSL gets none.
-equal "$VERSION: no libcrypto comes into a program without one" 0 "$(preloaded grep -c libcrypto /proc/self/maps)"
-
-# ---- the probe ----
-
-if "${CC:-cc}" -std=c17 -D_GNU_SOURCE= -Wall -Wextra -O1 $HEADERS -o "$WORK/preload_probe" "$APPS/preload_probe.c" \
-    "$LIBCRYPTO" -Wl,--allow-shlib-undefined -lpthread >"$WORK/cc.log" 2>&1; then
-    probe() { "$side" ${RUN:+"$RUN"} "$WORK/preload_probe" "$@"; }
-    side=preloaded check "$VERSION: the probe meets the library at work" probe active
-    side=stock refused "$VERSION: ... and does not without it" probe active
-    same "$VERSION: all that the probe sees" ${RUN:+"$RUN"} "$WORK/preload_probe" "$MODULES"
-    conf "$WORK/aesop.cnf" "aesop default" "?provider=aesop"
-    OPENSSL_CONF=$WORK/aesop.cnf same "$VERSION: all that the probe sees, with aesop" \
-        ${RUN:+"$RUN"} "$WORK/preload_probe" "$MODULES"
-else
-    fail "preload_probe.c compiles" "$WORK/cc.log"
-fi
-
 # ---- a second libcrypto, under a name of its own ----
 
 compile() { "${CC:-cc}" -std=c17 -D_GNU_SOURCE= -Wall -Wextra -O1 $HEADERS -Wl,--allow-shlib-undefined "$@"; }
@@ -79,8 +57,43 @@ if {
             ${RUN:+"$RUN"} "$WORK/preload_copies" "${paths[@]/#/$WORK/}"
     done
     check "$VERSION: ... and that one was met" grep -q "other.so: fetched 1" "$WORK/out.preloaded"
+    # Where the caller of one was, the caller of another is.
+    for modules in "ours.so other.so" "other.so ours.so"; do
+        read -ra paths <<<"$modules"
+        same "$VERSION: one libcrypto after another: $modules" \
+            ${RUN:+"$RUN"} "$WORK/preload_copies" -u "${paths[@]/#/$WORK/}"
+        equal "$VERSION: ... in one place" "where the last one was 1, unloaded 1" \
+            "$(grep 'where the last one was' "$WORK/out.preloaded" | tail -n 1)"
+    done
 else
     fail "preload_copies.c compiles" "$WORK/cc.log"
+fi
+
+[ "${1-}" != copies ] || finish
+
+# ---- the library itself ----
+
+equal "$VERSION: it needs the C library alone" "libc.so.6" \
+    "$(readelf -d "$FETCH" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v '^ld-linux' | tr '\n' ' ' | sed 's/ $//')"
+# Whoever looks for a function in this process is to find what libcrypto has, and dlclose.
+exported() { nm -D --defined-only "$1" | awk '$2 == "T" { sub("@@.*", "", $3); if ($3 !~ "@") print $3 }' | sort; }
+equal "$VERSION: what it has and libcrypto has not" dlclose "$(comm -23 <(exported "$FETCH") <(exported "$LIBCRYPTO"))"
+# A program that has no OpenSSL gets none.
+equal "$VERSION: no libcrypto comes into a program without one" 0 "$(preloaded grep -c libcrypto /proc/self/maps)"
+
+# ---- the probe ----
+
+if "${CC:-cc}" -std=c17 -D_GNU_SOURCE= -Wall -Wextra -O1 $HEADERS -o "$WORK/preload_probe" "$APPS/preload_probe.c" \
+    "$LIBCRYPTO" -Wl,--allow-shlib-undefined -lpthread >"$WORK/cc.log" 2>&1; then
+    probe() { "$side" ${RUN:+"$RUN"} "$WORK/preload_probe" "$@"; }
+    side=preloaded check "$VERSION: the probe meets the library at work" probe active
+    side=stock refused "$VERSION: ... and does not without it" probe active
+    same "$VERSION: all that the probe sees" ${RUN:+"$RUN"} "$WORK/preload_probe" "$MODULES"
+    conf "$WORK/aesop.cnf" "aesop default" "?provider=aesop"
+    OPENSSL_CONF=$WORK/aesop.cnf same "$VERSION: all that the probe sees, with aesop" \
+        ${RUN:+"$RUN"} "$WORK/preload_probe" "$MODULES"
+else
+    fail "preload_probe.c compiles" "$WORK/cc.log"
 fi
 
 # ---- the openssl command ----

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program whose modules bring a libcrypto each, as wheels of Python do. Built twice as a module (-DMODULE), upon two
- * libcryptos, and once as the program that loads them: preload_copies MODULE...
+ * libcryptos, and once as the program that loads them: preload_copies MODULE..., or, to unload each before the next,
+ * preload_copies -u MODULE...
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -44,7 +45,10 @@ int use_openssl(const char *name)
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
+    const int unload = argc > 1 && strcmp(argv[1], "-u") == 0;
+    const void *place = NULL;
+
+    for (int i = 1 + unload; i < argc; i++) {
         void *module = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL), *symbol;
         int (*use)(const char *name);
 
@@ -54,6 +58,10 @@ int main(int argc, char **argv)
         }
         memcpy(&use, &symbol, sizeof use);
         printf("%s: default properties %d\n", argv[i], use(argv[i]));
+        if (unload) {
+            printf("where the last one was %d, unloaded %d\n", symbol == place, dlclose(module) == 0);
+            place = symbol;
+        }
     }
     return 0;
 }
