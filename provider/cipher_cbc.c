@@ -338,8 +338,8 @@ done:
 }
 
 /*
- * What another's data can bring about is raised without an explanation, as in default: Ruby and others put it into the
- * text of their exception, and programs compare that with "bad decrypt".
+ * What a wrong key or damaged data brings about is raised without an explanation, as in default: Ruby and others put it
+ * into the text of their exception, and programs compare that with "bad decrypt".
  */
 static int cbc_final(void *ctx, unsigned char *out, size_t *out_len, size_t out_size)
 {
