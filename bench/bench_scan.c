@@ -1,22 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does throughput ever fall as a message grows by one byte (CBC: by one block)? Every length is measured in passes over
- * all of them, of which the median counts; the falls that this shows are then measured again, the two lengths in turn.
+ * Does throughput ever fall as a message grows by one byte (CBC: by one block)? Of the kernels alone, where messages in
+ * a row overlap in the CPU, and of messages through EVP, which is what programs have.
  *
- * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --kernel auto,... --to 2100 (bytes) --passes 15
- * --rows 1 (the greatest falls to show) --curve FILE (bytes and GB/s of all lengths, a block of lines per row)
+ * Every length is measured in passes over all of them, of which the median counts. The greatest of many noisy figures
+ * is mostly noise: so the lengths that seem to be worst are measured again, those that still do once more and longer,
+ * the two lengths in turn. Contexts at PLACES places take turns too.
+ *
+ * Options: --through evp,kernels --cipher AES-128-GCM,... --direction encrypt,decrypt --kernel auto,... --to 2100
+ * (bytes) --passes 15 --rows 1 (the greatest falls to show, 3 at most) --curve FILE (of the kernels: bytes and
+ * GB/s of all lengths, a block of lines per row)
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/evp_message.h"
 #include "bench/kernel_message.h"
 
-#define MAX_BYTES 65536
-#define MAX_PASSES 100
-#define SLICE_NS 20000.0
-#define CANDIDATES 12
+enum { MAX_BYTES = 65536, MAX_PASSES = 100, PLACES = 5, CONTEXT_STEP_BYTES = 1232 };
+
+/* How many of the greatest falls are measured again, and how often. */
+enum { CANDIDATES = 12, CANDIDATE_ROUNDS = 20, FINALISTS = 3, FINALIST_ROUNDS = 200 };
+
+#define SCAN_NS 20000.0
+#define AGAIN_NS 100000.0
+
+/* Messages of one cipher, direction and kernel: the contexts that take turns, and what sets the length of each. */
+static struct {
+    void (*run)(void *arg, size_t count);
+    void *message[PLACES];
+    size_t *size[PLACES];
+} messages;
+
+static unsigned char *in, *out;
 
 /* Of a message that grows from `bytes` to bytes + step. */
 struct fall {
@@ -25,15 +43,14 @@ struct fall {
     double percent;
 };
 
-static struct kernel_message message;
 static double median_ns[MAX_BYTES + 1];
 
-static double message_ns(size_t bytes)
+static double message_ns(size_t bytes, size_t place, double slice_ns)
 {
-    struct bench_subject subject = { .run = kernel_message_run, .arg = &message };
+    struct bench_subject subject = { .run = messages.run, .arg = messages.message[place] };
 
-    message.size = bytes;
-    return bench_once(&subject, (size_t)(SLICE_NS / (20 + (double)bytes / 8)) + 1);
+    *messages.size[place] = bytes;
+    return bench_once(&subject, (size_t)(slice_ns / (20 + (double)bytes / 8)) + 1);
 }
 
 static void scan(size_t to, size_t step, size_t passes)
@@ -42,7 +59,7 @@ static void scan(size_t to, size_t step, size_t passes)
 
     for (size_t pass = 0; pass < passes; pass++)
         for (size_t bytes = step; bytes <= to; bytes += step)
-            ns[bytes][pass] = message_ns(bytes);
+            ns[bytes][pass] = message_ns(bytes, pass % PLACES, SCAN_NS);
     for (size_t bytes = step; bytes <= to; bytes += step)
         median_ns[bytes] = bench_median(ns[bytes], passes);
 }
@@ -63,22 +80,27 @@ static int compare_falls(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static void measure_again(struct fall *f, size_t step)
+/* Measures them again, all in turn, and sorts them. */
+static void measure_again(struct fall falls[], size_t count, size_t step, size_t rounds)
 {
-    struct kernel_message longer = message;
-    struct bench_subject subjects[] = {
-        { .run = kernel_message_run, .arg = &message },
-        { .run = kernel_message_run, .arg = &longer },
-    };
+    static double ns[CANDIDATES][FINALIST_ROUNDS], ratios[CANDIDATES][FINALIST_ROUNDS];
 
-    message.size = f->bytes;
-    longer.size = f->bytes + step;
-    bench_measure(subjects, 2, 0.05);
-    fall_set(f, f->bytes, step, subjects[0].median, subjects[0].median / subjects[1].ratio);
+    for (size_t round = 0; round < rounds; round++) {
+        for (size_t i = 0; i < count; i++) {
+            ns[i][round] = message_ns(falls[i].bytes, round % PLACES, AGAIN_NS);
+            ratios[i][round] = message_ns(falls[i].bytes + step, round % PLACES, AGAIN_NS) / ns[i][round];
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        const double before = bench_median(ns[i], rounds);
+
+        fall_set(&falls[i], falls[i].bytes, step, before, before * bench_median(ratios[i], rounds));
+    }
+    qsort(falls, count, sizeof falls[0], compare_falls);
 }
 
-/* The greatest falls of a scan, measured again. Returns how many. */
-static size_t find_falls(struct fall falls[CANDIDATES], size_t to, size_t step)
+/* The greatest falls of a scan. Returns how many. */
+static size_t find_falls(struct fall falls[FINALISTS], size_t to, size_t step)
 {
     static struct fall all[MAX_BYTES];
     size_t count = 0;
@@ -87,11 +109,10 @@ static size_t find_falls(struct fall falls[CANDIDATES], size_t to, size_t step)
         fall_set(&all[count++], bytes, step, median_ns[bytes], median_ns[bytes + step]);
     qsort(all, count, sizeof all[0], compare_falls);
     count = count < CANDIDATES ? count : CANDIDATES;
-    for (size_t i = 0; i < count; i++) {
-        falls[i] = all[i];
-        measure_again(&falls[i], step);
-    }
-    qsort(falls, count, sizeof falls[0], compare_falls);
+    measure_again(all, count, step, CANDIDATE_ROUNDS);
+    count = count < FINALISTS ? count : FINALISTS;
+    measure_again(all, count, step, FINALIST_ROUNDS);
+    memcpy(falls, all, count * sizeof all[0]);
     return count;
 }
 
@@ -103,46 +124,101 @@ static void write_curve(FILE *curve, const char *title, size_t to, size_t step)
     fprintf(curve, "\n\n");
 }
 
+/* What a row is about. */
+struct question {
+    const char *through, *cipher, *direction, *kernel;
+};
+
+static void rows(const struct question *q, FILE *curve)
+{
+    const size_t to = strtoul(bench_option("to", "2100"), NULL, 10);
+    const size_t passes = strtoul(bench_option("passes", "15"), NULL, 10);
+    const size_t shown = strtoul(bench_option("rows", "1"), NULL, 10);
+    const size_t step = strstr(q->cipher, "CBC") != NULL ? 16 : 1;
+    struct fall falls[FINALISTS];
+    char title[64];
+
+    bench_check(to <= MAX_BYTES, "--to: at most 65536");
+    bench_check(passes >= 1 && passes <= MAX_PASSES, "--passes: 1 to 100");
+    scan(to, step, passes);
+    const size_t found = find_falls(falls, to, step);
+    for (size_t i = 0; i < found && i < shown; i++)
+        bench_row("%s\t%s\t%s\t%s\t%zu\t%zu\t%.2f\t%.2f\t%.1f", q->through, q->cipher, q->direction, q->kernel,
+                  falls[i].bytes, falls[i].bytes + step, falls[i].before, falls[i].after, falls[i].percent);
+    snprintf(title, sizeof title, "%s %s %s", q->cipher, q->direction, q->kernel);
+    if (curve != NULL)
+        write_curve(curve, title, to, step);
+}
+
+static void rows_of_kernels(const struct question *q, const struct aesop_dispatch *dispatch, FILE *curve)
+{
+    static struct kernel_message bare[PLACES];
+
+    messages.run = kernel_message_run;
+    for (size_t i = 0; i < PLACES; i++) {
+        bare[i] = (struct kernel_message){ .dispatch = dispatch, .out = out, .in = in };
+        kernel_message_init(&bare[i], q->cipher, strcmp(q->direction, "encrypt") == 0);
+        messages.message[i] = &bare[i];
+        messages.size[i] = &bare[i].size;
+    }
+    rows(q, curve);
+}
+
+static void rows_through_evp(const struct question *q)
+{
+    OSSL_LIB_CTX *libctx = bench_ctx_aesop(q->kernel);
+    struct evp_message through_evp[PLACES];
+    void *gaps[PLACES];
+
+    bench_check(libctx != NULL, "aesop");
+    messages.run = evp_message_run;
+    for (size_t i = 0; i < PLACES; i++) {
+        gaps[i] = malloc(CONTEXT_STEP_BYTES);
+        through_evp[i] = (struct evp_message){ .out = out, .in = in };
+        evp_message_open(&through_evp[i], libctx, q->cipher, strcmp(q->direction, "encrypt") == 0);
+        messages.message[i] = &through_evp[i];
+        messages.size[i] = &through_evp[i].size;
+    }
+    rows(q, NULL);
+    for (size_t i = 0; i < PLACES; i++) {
+        evp_message_close(&through_evp[i]);
+        free(gaps[i]);
+    }
+    OSSL_LIB_CTX_free(libctx);
+}
+
 int main(int argc, char **argv)
 {
     bench_init(argc, argv, "How much does throughput fall at most as a message grows by one byte, or block of CBC?");
+    const struct bench_list ways = bench_option_list("through", "evp,kernels");
     const struct bench_list ciphers = bench_option_list("cipher", "AES-128-GCM,AES-256-GCM,AES-128-CBC");
     const struct bench_list directions = bench_option_list("direction", "encrypt,decrypt");
     const struct bench_list kernels = bench_option_list("kernel", "aesni,vaes256,vaes512");
     const size_t to = strtoul(bench_option("to", "2100"), NULL, 10);
-    const size_t passes = strtoul(bench_option("passes", "15"), NULL, 10);
-    const size_t rows = strtoul(bench_option("rows", "1"), NULL, 10);
     const char *curve_name = bench_option("curve", NULL);
     FILE *curve = curve_name != NULL ? fopen(curve_name, "w") : NULL;
-    struct aesop_dispatch dispatch;
 
-    bench_check(to <= MAX_BYTES, "--to: at most 65536");
-    bench_check(passes >= 1 && passes <= MAX_PASSES, "--passes: 1 to 100");
     bench_check(curve_name == NULL || curve != NULL, "--curve: writing the file");
-    message.dispatch = &dispatch;
-    message.in = bench_alloc(to);
-    message.out = bench_alloc(to + 2048) + 2048; /* not in the same place of a page: bench_place measures that */
-    bench_row("cipher\tdirection\tkernel\tfrom_bytes\tto_bytes\tGB/s\tGB/s_after\tfall%%");
-    for (size_t pair = 0; pair < ciphers.count * directions.count; pair++) {
-        const char *cipher = ciphers.items[pair / directions.count];
-        const char *direction = directions.items[pair % directions.count];
-        const size_t step = strstr(cipher, "CBC") != NULL ? 16 : 1;
+    in = bench_alloc(to);
+    out = bench_alloc(to + 2048) + 2048; /* not in the same place of a page: bench_place measures that */
+    bench_row("through\tcipher\tdirection\tkernel\tfrom_bytes\tto_bytes\tGB/s\tGB/s_after\tfall%%");
+    for (size_t w = 0; w < ways.count; w++) {
+        for (size_t pair = 0; pair < ciphers.count * directions.count; pair++) {
+            for (size_t k = 0; k < kernels.count; k++) {
+                const struct question q = { ways.items[w], ciphers.items[pair / directions.count],
+                                            directions.items[pair % directions.count], kernels.items[k] };
+                struct aesop_dispatch dispatch;
 
-        for (size_t k = 0; k < kernels.count; k++) {
-            struct fall falls[CANDIDATES];
-            char title[64];
+                const int evp = strcmp(q.through, "evp") == 0;
 
-            if (!kernel_dispatch(&dispatch, kernels.items[k]))
-                continue;
-            kernel_message_init(&message, cipher, strcmp(direction, "encrypt") == 0);
-            scan(to, step, passes);
-            const size_t found = find_falls(falls, to, step);
-            for (size_t i = 0; i < found && i < rows; i++)
-                bench_row("%s\t%s\t%s\t%zu\t%zu\t%.2f\t%.2f\t%.1f", cipher, direction, kernels.items[k], falls[i].bytes,
-                          falls[i].bytes + step, falls[i].before, falls[i].after, falls[i].percent);
-            snprintf(title, sizeof title, "%s %s %s", cipher, direction, kernels.items[k]);
-            if (curve != NULL)
-                write_curve(curve, title, to, step);
+                bench_check(evp || strcmp(q.through, "kernels") == 0, "--through: kernels or evp");
+                if (!kernel_dispatch(&dispatch, q.kernel))
+                    continue;
+                if (evp)
+                    rows_through_evp(&q);
+                else
+                    rows_of_kernels(&q, &dispatch, curve);
+            }
         }
     }
     return curve != NULL && fclose(curve) != 0;
