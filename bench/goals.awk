@@ -52,7 +52,8 @@ END {
         }
     printf "%d of %d goals were reached on this machine", reached, total
     if (only == "")
-        printf "; %d ask for more than this CPU can do with a kernel at its ceiling (\\*)", out_of_reach
+        printf "; %d %s for more than this CPU can do with a kernel at its ceiling (\\*)", out_of_reach,
+            out_of_reach == 1 ? "asks" : "ask"
     print "."
     print "Each cell is measured / goal; **bold** falls short.\n"
     printf "| what | OpenSSL | %s |", head == "" ? "cipher | direction | kernel" : head
