@@ -34,17 +34,16 @@ static void set_place(struct kernel_message *m, unsigned char *arena, size_t pag
     m->out = arena + place->in + (place->apart == IN_PLACE ? 0 : pages_apart * PAGE_BYTES + place->apart);
 }
 
-static void row(const char *cipher, const char *direction, const char *kernel, size_t size, const struct place *place)
+static void row(const struct aesop_dispatch *dispatch, const char *cipher, const char *direction, const char *kernel,
+                size_t size, const struct place *place)
 {
     static struct kernel_message messages[2];
-    struct aesop_dispatch dispatch;
     const size_t pages = (size + PAGE_BYTES - 1) / PAGE_BYTES;
     unsigned char *arena = bench_alloc(2 * (pages + 1) * PAGE_BYTES);
     struct bench_subject subjects[2];
 
-    bench_check(kernel_dispatch(&dispatch, kernel), kernel);
     for (int i = 0; i < 2; i++) {
-        messages[i].dispatch = &dispatch;
+        messages[i].dispatch = dispatch;
         messages[i].size = size;
         set_place(&messages[i], arena, pages, i == 0 ? &aligned : place);
         kernel_message_init(&messages[i], cipher, strcmp(direction, "encrypt") == 0);
@@ -69,11 +68,17 @@ int main(int argc, char **argv)
     const struct bench_list sizes = bench_option_list("size", "16384");
 
     bench_row("cipher\tdirection\tkernel\tbytes\tin_offset\tapart\tGB/s\t%%_of_aligned");
-    for (size_t pair = 0; pair < ciphers.count * directions.count; pair++)
-        for (size_t k = 0; k < kernels.count; k++)
+    for (size_t pair = 0; pair < ciphers.count * directions.count; pair++) {
+        for (size_t k = 0; k < kernels.count; k++) {
+            struct aesop_dispatch dispatch;
+
+            if (!kernel_dispatch(&dispatch, kernels.items[k]))
+                continue; /* not on this CPU */
             for (size_t s = 0; s < sizes.count; s++)
                 for (size_t p = 0; p < sizeof places / sizeof places[0]; p++)
-                    row(ciphers.items[pair / directions.count], directions.items[pair % directions.count],
+                    row(&dispatch, ciphers.items[pair / directions.count], directions.items[pair % directions.count],
                         kernels.items[k], strtoul(sizes.items[s], NULL, 10), &places[p]);
+        }
+    }
     return 0;
 }

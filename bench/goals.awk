@@ -51,7 +51,7 @@ END {
             swap = list[j]; list[j] = list[j - 1]; list[j - 1] = swap
         }
     printf "%d of %d goals were reached on this machine", reached, total
-    if (only == "")
+    if (only == "" && out_of_reach > 0)
         printf "; %d %s for more than this CPU can do with a kernel at its ceiling (\\*)", out_of_reach,
             out_of_reach == 1 ? "asks" : "ask"
     print "."
