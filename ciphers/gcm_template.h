@@ -476,8 +476,8 @@ VEC_INLINE void gcm_batch(const struct aesop_gcm_key *key, struct counters *c, s
 
 /*
  * n vectors in flight, the last of them of last_bytes; less than a vector if it ends a run. Four or five of ciphertext
- * are hashed between the rounds, up to a tenth faster; fewer are in the shadow of AES anyway, and for more registers run
- * short.
+ * are hashed between the rounds, up to a tenth faster; fewer are in the shadow of AES anyway, and more want too many
+ * registers.
  */
 VEC_INLINE void gcm_group(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, struct counters *c,
                           struct ghash *g, uint8_t *out, const uint8_t *in, const int n, size_t last_bytes,
@@ -577,16 +577,16 @@ VEC_INLINE void gcm_prefetch(const uint8_t *in, size_t len, const int far)
 }
 
 /*
- * The most vectors that end a long run. The CPU takes up the oldest instructions first, so that one vector behind a batch
- * waits for it, and is then alone with the latency of AES. Five together are faster by up to 8 %, where registers allow,
- * in decryption; in encryption only if they follow the first batch.
+ * The CPU takes up the oldest instructions first, so that one vector behind a batch waits for it, and is then alone
+ * with the latency of AES. Five at the end of a run are faster by up to 8 % than four and one, where registers allow,
+ * in decryption; in encryption only if four are all that comes before them, then by up to 16 %.
  */
-#define GCM_LAST (VEC_GCM_DEC_GROUP > 4 ? 5 : 4)
+#define GCM_LAST(enc) ((enc) || VEC_GCM_DEC_GROUP > 4 ? 5 : 4)
 
-/* Whether the len bytes that are left are those five; not if a span of GHASH ends among them. */
-VEC_INLINE int gcm_are_last_five(const struct ghash *g, size_t len)
+/* Whether len bytes are so many vectors, with a part of one, and in one span of GHASH. */
+VEC_INLINE int gcm_are_vectors(const struct ghash *g, size_t len, const size_t n)
 {
-    return GCM_LAST > GCM_BATCH && len > GCM_BATCH_BYTES && len <= GCM_LAST * VEC_BYTES && g->blocks == 0;
+    return len > (n - 1) * VEC_BYTES && len <= n * VEC_BYTES && g->blocks == 0;
 }
 
 VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
@@ -595,19 +595,17 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
     const int nt = far && vec_may_store_nt(out, in);
     struct counters c = counters_start(key, state, (len + 15) / 16, 1);
     struct ghash g = ghash_begin(key, block_load(state->ghash), (len + 15) / 16);
-
+    const int are_nine = gcm_are_vectors(&g, len, 9);
     vec ciphertext[GCM_BATCH];
     vec *const held = VEC_HOLDS_BATCH || far ? ciphertext : NULL; /* what went past the caches is not read again */
 
-    if (enc && len >= GCM_BATCH_BYTES) { /* ciphertext can be hashed one batch behind */
-        const int two_parts = gcm_are_last_five(&g, len - GCM_BATCH_BYTES);
-
+    if (enc && len >= GCM_BATCH_BYTES && !(GCM_BATCH > 4 && are_nine)) { /* ciphertext can be hashed one batch behind */
         gcm_batch(key, &c, &g, out, in, held, 1, 0, nt);
         for (;;) {
             in += GCM_BATCH_BYTES;
             out += GCM_BATCH_BYTES;
             len -= GCM_BATCH_BYTES;
-            if (len < GCM_BATCH_BYTES || two_parts)
+            if (len < GCM_BATCH_BYTES || are_nine)
                 break;
             gcm_prefetch(in, len, far);
             gcm_batch(key, &c, &g, out, in, held, 1, 1, nt);
@@ -617,7 +615,8 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
             ciphertext[i] = vec_load(out - GCM_BATCH_BYTES + i * VEC_BYTES);
         ghash_batch(&g, key, ciphertext);
     }
-    for (; !enc && len >= GCM_BATCH_BYTES && !gcm_are_last_five(&g, len); len -= GCM_BATCH_BYTES) {
+    for (; !enc && len >= GCM_BATCH_BYTES && !(GCM_LAST(0) > GCM_BATCH && gcm_are_vectors(&g, len, 5));
+         len -= GCM_BATCH_BYTES) {
         gcm_prefetch(in, len, far);
         gcm_batch(key, &c, &g, out, in, NULL, 0, 1, nt);
         in += GCM_BATCH_BYTES;
@@ -629,7 +628,7 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
         out += 4 * VEC_BYTES;
         len -= 4 * VEC_BYTES;
     }
-    gcm_finish(key, state, &c, &g, out, in, len, enc, 0, GCM_LAST);
+    gcm_finish(key, state, &c, &g, out, in, len, enc, 0, GCM_LAST(enc));
 }
 
 /* Apart from gcm_long, which needs more registers than it and would save them for nothing. */

@@ -24,8 +24,8 @@
 #define AESOP_GCM_POWERS_SLACK 3
 
 /*
- * Rows of a table of n rows of the first round of AES: two in front, so that a vector is aligned that starts with row 2,
- * as do most texts; as many behind as a batch of 16 blocks may run on; and what fills the last vector.
+ * Rows of a table of n rows of the first round of AES: two in front, so that a vector is aligned that starts with row
+ * 2, as do most texts; as many behind as a batch of 16 blocks may run on; and what fills the last vector.
  */
 #define AESOP_GCM_TABLE_LEAD 2
 #define AESOP_GCM_TABLE_ROWS(n) (AESOP_GCM_TABLE_LEAD + (n) + 16 + 2)
