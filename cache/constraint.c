@@ -465,20 +465,11 @@ static int parse_entry(struct parser *p, struct entry *e)
     return e->text != NULL || expected(p, "memory");
 }
 
-/* Room is made before the entry is parsed, so that whatever it holds is freed with the list. */
+/* The entry is counted before it is parsed, so that whatever it holds is freed with the list. */
 static int parse_next(struct parser *p, struct aesop_constraints *c)
 {
-    struct entry *e = grown(c->entries, c->count, sizeof *e);
-    int64_t *days = grown(c->days, c->day_count, sizeof *days);
+    struct entry *e = &c->entries[c->count++];
 
-    if (e != NULL)
-        c->entries = e;
-    if (days != NULL)
-        c->days = days;
-    if (e == NULL || days == NULL)
-        return expected(p, "memory");
-    e = &c->entries[c->count++];
-    memset(e, 0, sizeof *e);
     skip_space(p);
     if (!parse_entry(p, e))
         return 0;
@@ -491,8 +482,15 @@ struct aesop_constraints *aesop_constraints_parse(struct aesop_constraint_error 
 {
     struct parser p = { list, list, error };
     struct aesop_constraints *c = calloc(1, sizeof *c);
-    int ok = c != NULL || expected(&p, "memory");
+    size_t most = 1;
+    int ok;
 
+    for (const char *at = list; *at != '\0'; at++)
+        most += *at == ',';
+    ok = c != NULL && (c->entries = calloc(most, sizeof *c->entries)) != NULL &&
+         (c->days = calloc(most, sizeof *c->days)) != NULL;
+    if (!ok)
+        expected(&p, "memory");
     skip_space(&p);
     if (ok && *p.at != '\0') {
         for (ok = parse_next(&p, c); ok && *p.at == ','; ok = parse_next(&p, c))
