@@ -89,7 +89,7 @@ measure_all() {
             --repeats 4
     fi
     echo "== loopback ($SECONDS s)"
-    bench/tls.sh 300 3 >"$results/loopback.csv"
+    bench/tls.sh 300 6 >"$results/loopback.csv"
     echo "== speed ($SECONDS s)"
     bench/speed.sh >"$results/speed-$here.csv"
     if [[ -x build/openssl/4.0/openssl ]]; then
@@ -175,6 +175,8 @@ measured_of_resolver() (
         }' "$results"/resolver*.csv "$results"/handshake*.csv
 )
 
+host=
+! grep -q '^flags.* hypervisor' /proc/cpuinfo || host=' of a virtual machine, whose host others share'
 widest=$(tail -n 1 "$results/ceiling-instructions.csv" | cut -d, -f1) # kernel that this CPU has
 releases=$(cd "$results" && for file in cipher-[0-9]*.csv; do basename "${file#cipher-}" .csv; done | tr '\n' ' ')
 # One table of all releases
@@ -199,6 +201,7 @@ done
 Written by \`bench/report.sh\`; run it for the figures of another machine. Measured on:
 
 $(sed -n '2,3{ s/^# /- /; s/ now$//; p }' "$results/cipher-$here.txt")
+- $(nproc --all) CPUs$host
 $(sed -n 's/^# \(OpenSSL.*\), compiled.*/- \1, with its own libraries/p' "$results"/cipher-[0-9]*.txt |
         grep -v "OpenSSL $here" || true)
 $(sed -n 's/^# \(libipsec-mb .*\)/- \1/p' "$results/kernel.txt")
@@ -210,7 +213,8 @@ of the slices. Messages of up to 4 MiB are measured in five passes over all size
 other places, and the medians of the passes count: where they lie moves a figure by up to 5 %, and other users of a
 shared machine do so for moments.
 
-A share is that of the ceiling: what the CPU reaches with the same instructions when none has to wait for another. Each
+A share is that of the ceiling: what the CPU reaches in a loop of the same instructions of which none has to wait for
+another; a few percent above 100 are a kernel whose order of instructions suits the CPU better than the loop's. Each
 program under bench/ answers one question and can be run by itself: \`bench_cipher --cipher AES-256-GCM --size 1350\`;
 its options stand at its top.
 
@@ -323,7 +327,8 @@ $(pivot place cipher,direction,kernel apart '%_of_aligned' in_offset=1)
 
 ## Large payloads
 
-30,000,000 bytes, in one call and in chunks, in operations per second:
+30,000,000 bytes, in one call and in chunks, in operations per second. One call of 16 MiB or more goes past the caches;
+chunks do not, as each by itself may fit:
 
 $(pivot large cipher,direction chunk aesop_op/s)
 
@@ -342,8 +347,9 @@ share of the ceiling of doing both. HMAC is libcrypto's own, so suites with CBC 
 
 $([[ ! -f $results/tls.csv ]] || table tls)
 
-s_server sends a file to s_client over loopback with TLS 1.3; kernel TLS was not on. By wall time of the fastest
-transfer, and CPU time of both programs together, most of which is not spent in the cipher:
+s_server sends a file to s_client over loopback with TLS 1.3; kernel TLS was not on. By wall time of the fastest of six
+transfers, and the least CPU time of both programs together. Most of it is spent in the kernel and in copies, so a tenth
+more or less is noise:
 
 $(table loopback)
 
