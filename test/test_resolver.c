@@ -809,6 +809,30 @@ static void identifiers_are_names(void)
     support_ctx_free(ctx);
 }
 
+/* ---- a program that lets go of the library ---- */
+
+/* libcrypto goes on having to do with it: with the provider that watches, and with texts of errors. */
+static void unloaded_library(void)
+{
+    OSSL_LIB_CTX *ctx = support_ctx_default();
+    void *library = dlopen(AESOP_LIBRARY, RTLD_NOW | RTLD_LOCAL), *symbol;
+    AESOP_RESOLVER *(*make)(OSSL_LIB_CTX *, size_t, size_t, unsigned);
+    void (*end)(AESOP_RESOLVER *);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(library);
+    symbol = dlsym(library, "AESOP_RESOLVER_new");
+    memcpy(&make, &symbol, sizeof symbol);
+    symbol = dlsym(library, "AESOP_RESOLVER_free");
+    memcpy(&end, &symbol, sizeof symbol);
+    CU_ASSERT_TRUE_FATAL(symbol != NULL && make != NULL && make != AESOP_RESOLVER_new);
+    CU_ASSERT_PTR_NULL(make(ctx, 0, 0, ~0u));
+    end(make(ctx, 0, 0, 0));
+    dlclose(library);
+    CU_ASSERT_STRING_EQUAL(ERR_lib_error_string(ERR_get_error()), "aesop resolver");
+    CU_ASSERT_TRUE(EVP_set_default_properties(ctx, "?some=thing"));
+    support_ctx_free(ctx);
+}
+
 /* ---- memory that fails ---- */
 
 /* Whatever allocation of libcrypto fails, once or from then on: afterwards the answer is the right one. */
@@ -867,6 +891,7 @@ int main(int argc, char **argv)
     CU_ADD_TEST(memory, eviction_spares_the_used);
     CU_ADD_TEST(memory, bounded_bytes);
     CU_ADD_TEST(memory, unknown_flags);
+    CU_ADD_TEST(memory, unloaded_library);
     if (scarce)
         CU_ADD_TEST(memory, memory_fails);
     else

@@ -8,6 +8,9 @@
  *
  * Functions that return int return 1, or 0 with an error raised, unless their comment says otherwise. Errors belong to
  * the library "aesop resolver".
+ *
+ * OpenSSL goes on having to do with this code when the last resolver is gone. libaesop.so therefore stays in memory; a
+ * module that has libaesop.a inside and may be unloaded is to be linked with -Wl,-z,nodelete.
  */
 #ifndef AESOP_RESOLVER_H
 #define AESOP_RESOLVER_H
