@@ -185,7 +185,7 @@ awk 'FNR == 1 { release = FILENAME; gsub(/.*cipher-|[.]csv$/, "", release) }
     grep -v -e AES-192 -e AES-256 >"$results/releases.csv"
 awk -F, -v here="$here" '
     NR == 1 { print "what,cipher,direction,kernel,fall" }
-    FNR == 1 { release = FILENAME ~ /-4[.]0/ ? "4.0" : here; next }
+    FNR == 1 { release = FILENAME ~ /scan-4[.]0/ ? "4.0" : here; next }
     { printf "%s,%s,%s,%s,%s at %s\n", $1 == "evp" ? "EVP " release : "kernels alone", $2, $3, $4, $9, $5 }
     ' "$results"/scan*.csv >"$results/falls.csv"
 for chart in "AES-128-GCM encrypt gcm" "AES-128-CBC decrypt cbc"; do
