@@ -148,7 +148,7 @@ static int need_iv(struct gcm *gcm)
     if (gcm->iv_state != IV_NONE)
         return 1;
     if (!gcm->encrypting) {
-        RAISE(gcm, AESOP_R_NO_IV, "decryption needs the IV of the message");
+        RAISE(gcm, AESOP_R_CIPHER_OPERATION_FAILED, "decryption needs the IV of the message");
         return 0;
     }
     if (gcm->iv_len < GCM_IV_BYTES) {
@@ -172,7 +172,7 @@ AESOP_APART static int begin_message(struct gcm *gcm)
         return 0;
     }
     if (gcm->iv_state == IV_FINISHED) {
-        RAISE(gcm, AESOP_R_NO_IV, "an IV serves one message");
+        RAISE(gcm, AESOP_R_CIPHER_OPERATION_FAILED, "an IV serves one message");
         return 0;
     }
     if (!need_iv(gcm))
@@ -190,8 +190,8 @@ static inline int need_message(struct gcm *gcm)
 static int require_counting_iv(const struct gcm *gcm)
 {
     if (!gcm->iv_counts || !gcm->key_set || gcm->iv_len < TLS_EXPLICIT_IV_BYTES) {
-        RAISE(gcm, AESOP_R_NO_IV, "an IV that counts needs a key, a fixed field and %d bytes for the counter",
-              TLS_EXPLICIT_IV_BYTES);
+        RAISE(gcm, AESOP_R_CIPHER_OPERATION_FAILED,
+              "an IV that counts needs a key, a fixed field and %d bytes for the counter", TLS_EXPLICIT_IV_BYTES);
         return 0;
     }
     return 1;
@@ -344,7 +344,7 @@ AESOP_APART static int crypt_some(struct gcm *gcm, unsigned char *out, const uns
     else
         ok = aesop_gcm_decrypt(d, &gcm->cipher, out, in, len);
     if (!ok)
-        RAISE(gcm, AESOP_R_MESSAGE_TOO_LONG, "at most 2^36-32 bytes of text and 2^61-1 of associated data");
+        RAISE(gcm, AESOP_R_CIPHER_OPERATION_FAILED, "at most 2^36-32 bytes of text and 2^61-1 of associated data");
     return ok;
 }
 

@@ -11,14 +11,6 @@ enum { CONTEXT_ALIGNMENT = 64 };
 /* ERR_LIB_PROV and where a code has its library; err.h would bring libcrypto's functions with it. */
 enum { PROVIDER_LIBRARY = 57, LIBRARY_SHIFT = 23 };
 
-const OSSL_ITEM aesop_reason_strings[] = {
-    { AESOP_R_NO_IV, "no iv set since the last message" },
-    { AESOP_R_MESSAGE_TOO_LONG, "message too long" },
-    { AESOP_R_NO_RANDOM_BYTES, "no random bytes" },
-    { AESOP_R_KERNEL_UNAVAILABLE, "kernel unavailable" },
-    { 0, NULL },
-};
-
 int aesop_core_init(struct aesop_core *core, const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *upcalls)
 {
     *core = (struct aesop_core){ .handle = handle };
@@ -51,14 +43,12 @@ int aesop_core_init(struct aesop_core *core, const OSSL_CORE_HANDLE *handle, con
 void aesop_core_raise(const struct aesop_core *core, const char *file, int line, const char *func, int reason,
                       const char *format, ...)
 {
-    const uint32_t code =
-        reason < AESOP_R_OWN ? PROVIDER_LIBRARY << LIBRARY_SHIFT | (uint32_t)reason : (uint32_t)reason;
     va_list args;
 
     core->new_error(core->handle);
     core->set_error_debug(core->handle, file, line, func);
     va_start(args, format);
-    core->vset_error(core->handle, code, format, args);
+    core->vset_error(core->handle, PROVIDER_LIBRARY << LIBRARY_SHIFT | (uint32_t)reason, format, args);
     va_end(args);
 }
 
@@ -90,7 +80,7 @@ int aesop_random(const struct aesop_core *core, unsigned char *out, size_t len)
         const ssize_t got = getrandom(out, len, 0);
 
         if (got < 0 && errno != EINTR) {
-            AESOP_RAISE(core, AESOP_R_NO_RANDOM_BYTES, "getrandom: errno %d", errno);
+            AESOP_RAISE(core, AESOP_R_ERROR_RETRIEVING_ENTROPY, "getrandom: errno %d", errno);
             return 0;
         }
         if (got > 0) {

@@ -22,9 +22,9 @@ struct aesop_core {
 };
 
 /*
- * Reasons. Where the default provider has the same failure, the number is its own (proverr.h) and the error is raised
- * in its library: programs compare both, Python's cryptography and Node.js among them. What only aesop says starts at
- * AESOP_R_OWN.
+ * Reasons, all of them the default provider's (proverr.h), and the errors are raised in its library: programs compare
+ * both, Python's cryptography and Node.js among them. A provider with reason strings of its own would end a program
+ * that frees its last context after OPENSSL_cleanup: 3.0 then unloads them under a lock that is no more.
  */
 enum aesop_reason {
     AESOP_R_BAD_DECRYPT = 100,
@@ -39,17 +39,10 @@ enum aesop_reason {
     AESOP_R_INVALID_TAG = 110,
     AESOP_R_NO_KEY_SET = 114,
     AESOP_R_TOO_MANY_RECORDS = 126,
+    AESOP_R_ERROR_RETRIEVING_ENTROPY = 189,
     AESOP_R_INVALID_CONFIG_DATA = 211,
-    AESOP_R_SELF_TEST_KAT_FAILURE = 215,
-    AESOP_R_OWN = 300,
-    AESOP_R_NO_IV = AESOP_R_OWN, /* none was set since the last message */
-    AESOP_R_MESSAGE_TOO_LONG,    /* SP 800-38D, 5.2.1.1 */
-    AESOP_R_NO_RANDOM_BYTES,     /* getrandom failed */
-    AESOP_R_KERNEL_UNAVAILABLE   /* the forced kernel cannot run on this CPU */
+    AESOP_R_SELF_TEST_KAT_FAILURE = 215
 };
-
-/* Our own reasons, for OSSL_FUNC_PROVIDER_GET_REASON_STRINGS. */
-extern const OSSL_ITEM aesop_reason_strings[];
 
 /* Fills core from the dispatch array of OSSL_provider_init. Returns 1, or 0 where an upcall we need is missing. */
 int aesop_core_init(struct aesop_core *core, const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *upcalls);

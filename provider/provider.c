@@ -19,7 +19,6 @@ static OSSL_FUNC_provider_teardown_fn provider_teardown;
 static OSSL_FUNC_provider_gettable_params_fn provider_gettable_params;
 static OSSL_FUNC_provider_get_params_fn provider_get_params;
 static OSSL_FUNC_provider_query_operation_fn provider_query_operation;
-static OSSL_FUNC_provider_get_reason_strings_fn provider_get_reason_strings;
 
 /* Names and OIDs exactly as the default provider's: the name map is shared, and a difference breaks both. */
 #define OFFER(name, aliases, key_bits, tag_bits, functions) \
@@ -104,12 +103,6 @@ static int provider_get_params(void *provctx, OSSL_PARAM params[])
     return 1;
 }
 
-static const OSSL_ITEM *provider_get_reason_strings(void *provctx)
-{
-    (void)provctx;
-    return aesop_reason_strings;
-}
-
 static void provider_teardown(void *provctx)
 {
     struct aesop_provider *provider = provctx;
@@ -135,7 +128,7 @@ static int choose_kernels(struct aesop_provider *provider)
     if (!aesop_dispatch_choose(&provider->dispatch, aesop_kernel_choices, aesop_cpu_features(), wanted,
                                report_failed_kernels, &provider->core) &&
         wanted != NULL) {
-        AESOP_RAISE(&provider->core, AESOP_R_KERNEL_UNAVAILABLE,
+        AESOP_RAISE(&provider->core, AESOP_R_INVALID_CONFIG_DATA,
                     "kernel = %s: this CPU cannot run it; allowed: auto, or a kernel that it can", wanted);
         return 0;
     }
@@ -152,7 +145,6 @@ __attribute__((visibility("default"))) int OSSL_provider_init(const OSSL_CORE_HA
         { OSSL_FUNC_PROVIDER_GETTABLE_PARAMS, (void (*)(void))provider_gettable_params },
         { OSSL_FUNC_PROVIDER_GET_PARAMS, (void (*)(void))provider_get_params },
         { OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))provider_query_operation },
-        { OSSL_FUNC_PROVIDER_GET_REASON_STRINGS, (void (*)(void))provider_get_reason_strings },
         { 0, NULL },
     };
     struct aesop_provider *provider;
