@@ -39,7 +39,7 @@ static const uint8_t vec_mask_bytes[64] = {
 #define VEC_KARATSUBA 1
 #define VEC_GCM_BATCH 8
 #define VEC_GCM_ENC_GROUP 4
-#define VEC_GCM_DEC_GROUP 4
+#define VEC_GCM_DEC_GROUP 5
 #define VEC_HOLDS_BATCH 0
 #define VEC_TABLE_ROWS 64
 #define VEC_GCM_AHEAD 0
@@ -80,7 +80,7 @@ typedef __m128i vec;
 #define VEC_GHASH_STEP 1
 #define VEC_GCM_BATCH 8
 #define VEC_GCM_ENC_GROUP 4
-#define VEC_GCM_DEC_GROUP 4
+#define VEC_GCM_DEC_GROUP 5
 #define VEC_HOLDS_BATCH 0
 #define VEC_TABLE_ROWS 256
 #define VEC_GCM_AHEAD 0
