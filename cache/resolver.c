@@ -243,7 +243,7 @@ static void *fetch(int *lasting, AESOP_RESOLVER *r, const struct aesop_operation
     atomic_fetch_add_explicit(&r->fetches, 1, memory_order_relaxed);
     ERR_set_mark();
     method = operation->fetch(r->libctx, algorithm, unheard != NULL ? unheard : properties);
-    /* Where memory fails OpenSSL may say that there is no such algorithm: only who says so twice, with memory, knows. */
+    /* Where memory fails OpenSSL may say that there is no such algorithm: who says so twice, with memory, knows. */
     if (method == NULL)
         method = operation->fetch(r->libctx, algorithm, unheard != NULL ? unheard : properties);
     if (method == NULL) {

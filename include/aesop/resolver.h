@@ -46,8 +46,8 @@ typedef struct aesop_resolver_st AESOP_RESOLVER;
  *
  * `entries` bounds how many answers of either question are remembered (0: 1024) and `bytes` the memory that they
  * take, for both questions together (0: no bound but entries); it is allocated here, at once. Where memory is full,
- * the answer that was not asked for longest, roughly, makes room. Fails where bytes hold no entry at all, and where `flags` has
- * a bit that is not described here.
+ * the answer that was not asked for longest, roughly, makes room. Fails where bytes hold no entry at all, and where
+ * `flags` has a bit that is not described here.
  *
  * Loading a provider, here "aesop-watch", keeps the implicit default provider, but it makes OpenSSL sort its providers
  * by name: between two that offer the same at equal property score, the first by name then serves. Any other call
