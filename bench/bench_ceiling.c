@@ -47,17 +47,21 @@ int main(int argc, char **argv)
     static const char *const kernels[] = { "aesni", "vaes256", "vaes512" };
     static const char *const ciphers[] = { "AES-128-GCM", "AES-192-GCM", "AES-256-GCM",
                                            "AES-128-CBC", "AES-192-CBC", "AES-256-CBC" };
+    enum { KERNELS = sizeof kernels / sizeof kernels[0], CIPHERS = sizeof ciphers / sizeof ciphers[0] };
 
     bench_init(argc, argv, "ceilings: instructions per ns, then GB/s of the modes' mixes (CBC: decryption)");
     const char *table = bench_option("table", "both");
     if (strcmp(table, "modes") != 0) {
         bench_row("kernel\tbits\taesenc\tlatency_ns\tclmul\taesenc+clmul");
-        for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        for (size_t i = 0; i < KERNELS; i++)
             instructions_row(kernels[i]);
     }
     if (strcmp(table, "instructions") != 0) {
+        /* Two rounds before the one that is shown, since the best of several moments counts. */
+        for (size_t i = 0; i < 2 * CIPHERS * KERNELS; i++)
+            (void)ceiling_of(ciphers[i / KERNELS % CIPHERS], kernels[i % KERNELS]);
         bench_row("cipher\taesni\tvaes256\tvaes512\tcbc_encrypt");
-        for (size_t i = 0; i < sizeof ciphers / sizeof ciphers[0]; i++)
+        for (size_t i = 0; i < CIPHERS; i++)
             mode_row(ciphers[i]);
     }
     return 0;
