@@ -186,7 +186,8 @@ awk 'FNR == 1 { release = FILENAME; gsub(/.*cipher-|[.]csv$/, "", release) }
 awk -F, -v here="$here" '
     NR == 1 { print "what,cipher,direction,kernel,fall" }
     FNR == 1 { release = FILENAME ~ /scan-4[.]0/ ? "4.0" : here; next }
-    { printf "%s,%s,%s,%s,%s at %s\n", $1 == "evp" ? "EVP " release : "kernels alone", $2, $3, $4, $9, $5 }
+    { fall = $9 >= 0.05 ? $9 " at " $5 : "none"
+      printf "%s,%s,%s,%s,%s\n", $1 == "evp" ? "EVP " release : "kernels alone", $2, $3, $4, fall }
     ' "$results"/scan*.csv >"$results/falls.csv"
 for chart in "AES-128-GCM encrypt gcm" "AES-128-CBC decrypt cbc"; do
     read -r cipher direction name <<<"$chart"
@@ -214,9 +215,9 @@ other places, and the medians of the passes count: where they lie moves a figure
 shared machine do so for moments.
 
 A share is that of the ceiling: what the CPU reaches in a loop of the same instructions of which none has to wait for
-another; a few percent above 100 are a kernel whose order of instructions suits the CPU better than the loop's. Each
-program under bench/ answers one question and can be run by itself: \`bench_cipher --cipher AES-256-GCM --size 1350\`;
-its options stand at its top.
+another. A few percent above 100 are GCM's: a table takes the place of the first round of AES, which the loop does, and
+the order of a kernel's instructions may suit the CPU better than the loop's. Each program under bench/ answers one
+question and can be run by itself: \`bench_cipher --cipher AES-256-GCM --size 1350\`; its options stand at its top.
 
 ## Goals
 
@@ -308,7 +309,7 @@ $(pivot kernel cipher,direction bytes "$widest%")
 ![AES-128-CBC decryption, kernels](cbc-kernels.svg)
 
 The greatest fall of throughput as a message of up to 2100 bytes grows by one byte (CBC: by one block), in percent, and
-at which length; 0 and less is no fall. The goal is never more than 10 %, for what programs have: messages through EVP.
+at which length. The goal is never more than 10 %, for what programs have: messages through EVP.
 The kernels alone fall further: a vector more, of which one byte is used, is a greater part of their time:
 
 $(pivot falls what,cipher,direction kernel fall)
