@@ -15,8 +15,27 @@ enum { MAX_DIGITS = 10 };
 struct process {
     const char *pid;
     char program[PATH_MAX], libcrypto[PATH_MAX], aesop[PATH_MAX]; /* paths; "" where there is none */
+    const char *other;                                            /* NULL, or a library of another kind that it uses */
     char conf[PATH_MAX];                                          /* OPENSSL_CONF */
 };
+
+/* Libraries that do a program's TLS in place of OpenSSL; nothing of OpenSSL's configuration reaches them. */
+static const struct {
+    const char *file, *name;
+} others[] = {
+    { "libgnutls.so", "GnuTLS" },
+    { "libnss3.so", "NSS" },
+    { "libmbedtls.so", "Mbed TLS" },
+    { "libwolfssl.so", "wolfSSL" },
+};
+
+static const char *other_library(const char *file)
+{
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strncmp(file, others[i].file, strlen(others[i].file)) == 0)
+            return others[i].name;
+    return NULL;
+}
 
 static FILE *open_proc(const char *pid, const char *name)
 {
@@ -43,6 +62,8 @@ static int read_maps(struct process *p)
             snprintf(p->libcrypto, sizeof p->libcrypto, "%s", path);
         else if (strncmp(name, "aesop.so", 8) == 0)
             snprintf(p->aesop, sizeof p->aesop, "%s", path);
+        else if (p->other == NULL)
+            p->other = other_library(name);
     }
     free(line);
     fclose(maps);
@@ -95,6 +116,9 @@ int cli_process_check(struct cli_findings *f, const char *pid)
                         "setuid ones with OPENSSL_CONF, ignore it",
                         "process %s (%s) has %s loaded, but not aesop; OPENSSL_CONF = %s", pid, p.program, p.libcrypto,
                         p.conf[0] != '\0' ? p.conf : "(unset: the system's file)");
+    else if (p.other != NULL)
+        cli_found_fault(f, "none: aesop serves what uses OpenSSL",
+                        "process %s (%s) has loaded neither libcrypto nor aesop, but %s", pid, p.program, p.other);
     else
         cli_found_fault(f, "Node.js wants nodejs_conf; others with an OpenSSL inside may not load providers at all",
                         "process %s (%s) has loaded neither libcrypto nor aesop", pid, p.program);

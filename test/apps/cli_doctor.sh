@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # aesop doctor and conf: each fault of a configuration is found, named, and comes with what to do.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-needs openssl "${CC:-cc}"
+needs openssl python3 "${CC:-cc}"
 needs_module
 AESOP=$BUILD/bin/aesop
 [ -x "$AESOP" ] || missing "$AESOP is not built"
@@ -177,6 +177,15 @@ contains "a process without" "^fault .*libcrypto.* loaded, but not aesop; OPENSS
 refused "... is a fault" "$AESOP" doctor "$SERVER"
 stop_server
 contains "a process without libcrypto" "^fault .*neither libcrypto nor aesop" "$("$AESOP" doctor $$)"
+# Any file of that name will do, if the process maps it.
+cp "$MODULES/aesop.so" libgnutls.so.30
+serve server.log theirs python3 -c 'import mmap, time
+with open("libgnutls.so.30", "rb") as file:
+    mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    time.sleep(60)'
+wait_for 10 grep -q libgnutls "/proc/$SERVER/maps"
+contains "... but another library" "^fault .*neither libcrypto nor aesop, but GnuTLS; fix: none" "$("$AESOP" doctor "$SERVER")"
+stop_server
 refused "no such process" "$AESOP" doctor 4194305
 refused "not a process" "$AESOP" doctor self
 equal "... or one too large" "aesop: 99999999999999999999999: the number of a process is expected" \
