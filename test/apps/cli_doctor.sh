@@ -184,7 +184,8 @@ with open("libgnutls.so.30", "rb") as file:
     mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     time.sleep(60)'
 wait_for 10 grep -q libgnutls "/proc/$SERVER/maps"
-contains "... but another library" "^fault .*neither libcrypto nor aesop, but GnuTLS; fix: none" "$("$AESOP" doctor "$SERVER")"
+contains "... but another library" "^fault .*neither libcrypto nor aesop, but GnuTLS; fix: none" \
+    "$("$AESOP" doctor "$SERVER")"
 stop_server
 refused "no such process" "$AESOP" doctor 4194305
 refused "not a process" "$AESOP" doctor self
