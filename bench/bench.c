@@ -21,8 +21,6 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-static int arg_count;
-static char **args;
 static FILE *csv;
 
 static double read_clock(clockid_t clock)
@@ -150,59 +148,24 @@ static void print_cpu(void)
     printf(", at %.2f GHz now\n", measured_ghz());
 }
 
-void bench_init(int argc, char **argv, const char *question)
+void bench_init(int argc, char **argv, const char *question, const struct bench_option options[])
 {
-    arg_count = argc;
-    args = argv;
-    for (int i = 1; i < argc; i += 2)
-        bench_check(i + 1 < argc && strncmp(argv[i], "--", 2) == 0, "options are pairs of --name value: this one");
-    printf("# %s\n", question);
-    print_cpu();
-    printf("# %s, compiled by %s\n", OpenSSL_version(OPENSSL_VERSION), COMPILER);
-    const char *file = bench_option("csv", NULL);
+    bench_options_read(argc, argv, question, options);
+    const char *file = bench_text("csv");
     if (file != NULL && (csv = fopen(file, "w")) == NULL) {
         perror(file);
         exit(1);
     }
+    printf("# %s\n", question);
+    print_cpu();
+    printf("# %s, compiled by %s\n", OpenSSL_version(OPENSSL_VERSION), COMPILER);
 }
 
-const char *bench_option(const char *name, const char *otherwise)
+size_t bench_text_bytes(const char *cipher, size_t bytes)
 {
-    for (int i = 1; i + 1 < arg_count; i += 2)
-        if (strcmp(args[i] + 2, name) == 0)
-            return args[i + 1];
-    return otherwise;
-}
-
-double bench_seconds(void)
-{
-    return strtod(bench_option("seconds", "0.3"), NULL);
-}
-
-struct bench_list bench_option_list(const char *name, const char *otherwise)
-{
-    struct bench_list list = { .count = 0 };
-    char *rest = strdup(bench_option(name, otherwise)); /* the items live as long as the program */
-
-    for (char *item; (item = strsep(&rest, ",")) != NULL; list.count++) {
-        bench_check(list.count < BENCH_LIST_MAX, "so many items in a list");
-        list.items[list.count] = item;
-    }
-    return list;
-}
-
-size_t bench_option_choice(const char *name, const char *const choices[], size_t count)
-{
-    const char *given = bench_option(name, choices[0]);
-
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(given, choices[i]) == 0)
-            return i;
-    fprintf(stderr, "--%s %s: allowed are", name, given);
-    for (size_t i = 0; i < count; i++)
-        fprintf(stderr, " %s", choices[i]);
-    fprintf(stderr, "\n");
-    exit(1);
+    if (strstr(cipher, "CBC") == NULL)
+        return bytes;
+    return bytes < 16 ? 16 : bytes / 16 * 16;
 }
 
 static int print_error(const char *text, size_t len, void *left)

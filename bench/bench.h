@@ -14,9 +14,10 @@
 
 #include <openssl/crypto.h>
 
+#include "bench/options.h"
+
 #define BENCH_MAX_SUBJECTS 8
 #define BENCH_ROUNDS_MAX 400
-#define BENCH_LIST_MAX 32
 
 struct bench_subject {
     const char *name;
@@ -41,22 +42,11 @@ void bench_measure(struct bench_subject subjects[], size_t count, double seconds
 /* The distance of the quartiles in percent of the median. */
 double bench_spread(const struct bench_subject *measured);
 
-/*
- * Names the machine and the versions, and takes the command line: --seconds S (per row), --csv FILE, and other options
- * "--name value" that the benchmark asks for by bench_option.
- */
-void bench_init(int argc, char **argv, const char *question);
-const char *bench_option(const char *name, const char *otherwise);
-double bench_seconds(void);
+/* Takes the command line (see options.h), then names the machine and the versions. */
+void bench_init(int argc, char **argv, const char *question, const struct bench_option options[]);
 
-/* The items of an option that is a comma-separated list. */
-struct bench_list {
-    const char *items[BENCH_LIST_MAX];
-    size_t count;
-};
-struct bench_list bench_option_list(const char *name, const char *otherwise);
-/* The index of an option's value among `choices`, of which the first serves where it is not given. */
-size_t bench_option_choice(const char *name, const char *const choices[], size_t count);
+/* That many bytes of text, or for CBC the whole blocks in them, one at least. */
+size_t bench_text_bytes(const char *cipher, size_t bytes);
 
 /* Ends the program, with OpenSSL's errors, where something failed. */
 void bench_check(int ok, const char *what);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What can this CPU do at the most? Instructions per nanosecond of AES and carry-less multiplication, alone and mixed,
- * for each width, and the throughput of the modes if nothing had to wait. Option: --table instructions|modes
+ * for each width, and the throughput of the modes if nothing had to wait.
  */
 #include <math.h>
 #include <stdio.h>
@@ -49,8 +49,13 @@ int main(int argc, char **argv)
                                            "AES-128-CBC", "AES-192-CBC", "AES-256-CBC" };
     enum { KERNELS = sizeof kernels / sizeof kernels[0], CIPHERS = sizeof ciphers / sizeof ciphers[0] };
 
-    bench_init(argc, argv, "ceilings: instructions per ns, then GB/s of the modes' mixes (CBC: decryption)");
-    const char *table = bench_option("table", "both");
+    static const struct bench_option options[] = {
+        { "table", "both", .words = "instructions,modes,both" },
+        { .name = NULL },
+    };
+
+    bench_init(argc, argv, "ceilings: instructions per ns, then GB/s of the modes' mixes (CBC: decryption)", options);
+    const char *table = bench_text("table");
     if (strcmp(table, "modes") != 0) {
         bench_row("kernel\tbits\taesenc\tlatency_ns\tclmul\taesenc+clmul");
         for (size_t i = 0; i < KERNELS; i++)

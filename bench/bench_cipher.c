@@ -4,10 +4,6 @@
  *
  * A message is what a protocol does with a kept key: IV-only init, 13 bytes of associated data, the data, the tag
  * (GCM); IV and data (CBC, padding off).
- *
- * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --size 16,... --kernel auto,aesni,...
- * --place apart|same (out and in), --init iv|key|cipher (what is set anew for each message), --offset BYTES (of out in
- * its page).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,10 +16,19 @@
 #include "bench/evp_message.h"
 #include "bench/null_provider.h"
 
-static const char *const init_names[] = { "iv", "key", "cipher" };
-
 enum place { PLACE_APART, PLACE_SAME };
-static const char *const place_names[] = { "apart", "same" };
+
+static const struct bench_option options[] = {
+    { "cipher", "AES-128-GCM,AES-256-GCM,AES-128-CBC,AES-256-CBC", .words = BENCH_CIPHERS, .list = 1 },
+    { "direction", BENCH_DIRECTIONS, .words = BENCH_DIRECTIONS, .list = 1 },
+    { "kernel", "auto", .words = "auto," BENCH_KERNELS, .list = 1 },
+    { "size", "16,64,256,1024,1350,4096,8192,16384,65536,1048576,16777216,67108864",
+      "bytes of a message, of CBC in whole blocks", .least = 1, .most = BENCH_MAX_BYTES, .list = 1 },
+    { "init", "iv", "what is set anew for each message", .words = "iv,key,cipher" }, /* enum evp_message_init */
+    { "place", "apart", "input and output", .words = "apart,same" },                 /* enum place */
+    { "offset", "0", "bytes of the output in its page", .most = 4095 },
+    { .name = NULL },
+};
 
 /* Who serves: default is what the others are compared with. */
 enum subject { DEFAULT, AESOP, NOBODY, SUBJECTS };
@@ -126,18 +131,17 @@ static void measure(const struct setting *s, double figures[FIGURES][PASSES], si
 static void rows(const struct setting *s, const size_t sizes[], size_t count)
 {
     static double figures[BENCH_LIST_MAX][FIGURES][PASSES];
-    const size_t unit = strstr(s->cipher, "CBC") != NULL ? 16 : 1; /* sizes are rounded down to */
-    double ceiling = 0;                                            /* GB/s */
+    double ceiling = 0; /* GB/s */
 
     for (size_t pass = 0; pass < PASSES; pass++) {
         if (pass % (PASSES - 1) == 0) /* twice: the first may be disturbed */
             ceiling = fmax(ceiling, ceiling_of_direction(s->cipher, s->kernel, s->encrypting));
         for (size_t i = 0; i < count; i++)
             if (pass < passes_of(sizes[i]))
-                measure(s, figures[i], sizes[i] / unit * unit, pass);
+                measure(s, figures[i], bench_text_bytes(s->cipher, sizes[i]), pass);
     }
     for (size_t i = 0; i < count; i++) {
-        const size_t size = sizes[i] / unit * unit;
+        const size_t size = bench_text_bytes(s->cipher, sizes[i]);
         const double bytes = (double)size;
         double of[FIGURES];
 
@@ -152,38 +156,33 @@ static void rows(const struct setting *s, const size_t sizes[], size_t count)
 
 int main(int argc, char **argv)
 {
-    bench_init(argc, argv, "How fast is a cipher through EVP with aesop, and with default?");
-    const struct bench_list ciphers = bench_option_list("cipher", "AES-128-GCM,AES-256-GCM,AES-128-CBC,AES-256-CBC");
-    const struct bench_list directions = bench_option_list("direction", "encrypt,decrypt");
-    const struct bench_list kernels = bench_option_list("kernel", "auto");
-    const struct bench_list given =
-        bench_option_list("size", "16,64,256,1024,1350,4096,8192,16384,65536,1048576,16777216,67108864");
+    bench_init(argc, argv, "How fast is a cipher through EVP with aesop, and with default?", options);
+    const struct bench_list *ciphers = bench_list("cipher"), *directions = bench_list("direction");
+    const struct bench_list *kernels = bench_list("kernel"), *sizes = bench_list("size");
     struct setting s = {
-        .init = (enum evp_message_init)bench_option_choice("init", init_names, 3),
-        .place = (enum place)bench_option_choice("place", place_names, 2),
-        .offset = strtoul(bench_option("offset", "0"), NULL, 10),
+        .init = (enum evp_message_init)bench_number("init"),
+        .place = (enum place)bench_number("place"),
+        .offset = bench_number("offset"),
         .ctx = { [DEFAULT] = bench_ctx_default(), [NOBODY] = null_provider_ctx() },
     };
-    size_t sizes[BENCH_LIST_MAX], largest = 0;
+    size_t largest = 16; /* a block of CBC */
 
-    for (size_t i = 0; i < given.count; i++) {
-        sizes[i] = strtoul(given.items[i], NULL, 10);
-        largest = sizes[i] > largest ? sizes[i] : largest;
-    }
+    for (size_t i = 0; i < sizes->count; i++)
+        largest = sizes->numbers[i] > largest ? sizes->numbers[i] : largest;
     open_buffers(largest, s.offset);
     heading();
-    for (size_t k = 0; k < kernels.count; k++) {
-        s.kernel = kernels.items[k];
+    for (size_t k = 0; k < kernels->count; k++) {
+        s.kernel = kernels->items[k];
         if (ceiling_loops_of(s.kernel) == NULL) {
             printf("# %s: not on this CPU\n", s.kernel);
             continue;
         }
         s.ctx[AESOP] = bench_ctx_aesop(s.kernel);
         bench_check(s.ctx[AESOP] != NULL, "aesop");
-        for (size_t pair = 0; pair < ciphers.count * directions.count; pair++) {
-            s.cipher = ciphers.items[pair / directions.count];
-            s.encrypting = strcmp(directions.items[pair % directions.count], "encrypt") == 0;
-            rows(&s, sizes, given.count);
+        for (size_t pair = 0; pair < ciphers->count * directions->count; pair++) {
+            s.cipher = ciphers->items[pair / directions->count];
+            s.encrypting = strcmp(directions->items[pair % directions->count], "encrypt") == 0;
+            rows(&s, sizes->numbers, sizes->count);
         }
         OSSL_LIB_CTX_free(s.ctx[AESOP]);
     }

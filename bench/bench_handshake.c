@@ -7,10 +7,6 @@
  * which the policies take turns with the same contexts, so that they differ in nothing else: one thread by its CPU
  * time, several by the clock on the wall. Handshakes per second without constraints, and the ratios to that (above 1 is
  * faster).
- *
- * Options: --version 1.2,1.3 --key ecdsa,rsa --session full,resumed --context kept,anew (SSL_CTX per handshake)
- * --threads 1,2 --tables policy,memory,preload --preload FILE --repeats N (of processes compared) --csv FILE
- * --seconds S
  */
 #include <limits.h>
 #include <math.h>
@@ -229,12 +225,11 @@ static void measure_thread(struct scene scenes[], size_t count)
 
 static int measure_row(void)
 {
-    const int tls13 = strcmp(bench_option("version", ""), "1.3") == 0;
-    const int rsa = strcmp(bench_option("key", ""), "rsa") == 0;
-    const unsigned threads = (unsigned)atoi(bench_option("threads", "1"));
-    const rlim_t limit = strtoul(bench_option("limit", "0"), NULL, 10);
-    static const char *const policy_names[] = { "all", "none", "evaluated", "cached" };
-    const size_t choice = bench_option_choice("policy", policy_names, POLICIES + 1);
+    const int tls13 = strcmp(bench_text("version"), "1.3") == 0;
+    const int rsa = strcmp(bench_text("key"), "rsa") == 0;
+    const unsigned threads = (unsigned)bench_number("threads");
+    const rlim_t limit = bench_number("limit");
+    const size_t choice = bench_number("policy");
     const size_t first = choice == 0 ? 0 : choice - 1, policies = choice == 0 ? POLICIES : 1;
     const struct tls_suite suite = { .name = tls13 ? "TLS_AES_128_GCM_SHA256"
                                              : rsa ? "ECDHE-RSA-AES128-GCM-SHA256"
@@ -244,7 +239,6 @@ static int measure_row(void)
                                            .etm = 1 };
     struct scene scenes[POLICIES];
 
-    bench_check(threads >= 1 && threads <= THREADS_MAX, "an option's value");
     if (limit != 0)
         bench_check(setrlimit(RLIMIT_AS, &(struct rlimit){ limit, limit }) == 0, "setrlimit");
     OSSL_LIB_CTX *libctx = bench_ctx_default();
@@ -257,13 +251,12 @@ static int measure_row(void)
             .identity = &identity,
             .libctx = libctx,
             .callback = policy == 1 ? evaluating_security_callback : AESOP_RESOLVER_security_callback,
-            .resumed = strcmp(bench_option("session", ""), "resumed") == 0,
-            .anew = strcmp(bench_option("context", ""), "anew") == 0,
+            .resumed = strcmp(bench_text("session"), "resumed") == 0,
+            .anew = strcmp(bench_text("context"), "anew") == 0,
         };
         if (policy > 0) {
             /* Constraints have nothing to do with providers, so none need be watched. */
-            scenes[i].resolver = AESOP_RESOLVER_new(libctx, strtoul(bench_option("capacity", "0"), NULL, 10), 0,
-                                                    AESOP_RESOLVER_NO_WATCH);
+            scenes[i].resolver = AESOP_RESOLVER_new(libctx, bench_number("capacity"), 0, AESOP_RESOLVER_NO_WATCH);
             bench_check(scenes[i].resolver != NULL && AESOP_RESOLVER_set_constraints(scenes[i].resolver, CONSTRAINTS),
                         "constraints");
             if (policy == 1)
@@ -315,15 +308,20 @@ static int ask(double rate[POLICIES], const struct row *r)
 static const struct row *combination(size_t n)
 {
     static struct row row;
-    struct bench_list lists[] = { bench_option_list("session", "full,resumed"), bench_option_list("key", "ecdsa,rsa"),
-                                  bench_option_list("version", "1.2,1.3"), bench_option_list("context", "kept,anew"),
-                                  bench_option_list("threads", "1,2") };
-    const char **const values[] = { &row.session, &row.key, &row.version, &row.context, &row.threads };
+    static const struct {
+        const char *name, **value;
+    } lists[] = { { "session", &row.session },
+                  { "key", &row.key },
+                  { "version", &row.version },
+                  { "context", &row.context },
+                  { "threads", &row.threads } };
 
     row = (struct row){ .policy = "all", .seconds = bench_seconds() };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        *values[i] = lists[i].items[n % lists[i].count];
-        n /= lists[i].count;
+        const struct bench_list *list = bench_list(lists[i].name);
+
+        *lists[i].value = list->items[n % list->count];
+        n /= list->count;
     }
     return n == 0 ? &row : NULL;
 }
@@ -341,6 +339,13 @@ static void print_policies(void)
         else
             bench_row("%s\t%s\t%s\t%s\t%s\tfailed", r->version, r->key, r->session, r->context, r->threads);
     }
+}
+
+/* The dynamic linker goes on without what it cannot load. */
+static void check_preload(const char *library)
+{
+    if (access(library, R_OK) != 0 || strpbrk(library, " :'") != NULL)
+        bench_refuse("preload", library, "a file that can be read, without blanks, colons and quotes in its path");
 }
 
 /* With and without in turn; the best of each, for what disturbs only makes slower. */
@@ -452,18 +457,38 @@ static void print_memory(unsigned repeats)
 
 int main(int argc, char **argv)
 {
-    bench_init(argc, argv, "TLS handshakes: constraints, memory, preloaded fetches");
-    if (strcmp(bench_option("row", "0"), "1") == 0)
+    static const struct bench_option options[] = {
+        { "tables", "policy,memory,preload", .words = "policy,memory,preload", .list = 1 },
+        { "version", "1.2,1.3", .words = "1.2,1.3", .list = 1 },
+        { "key", "ecdsa,rsa", .words = "ecdsa,rsa", .list = 1 },
+        { "session", "full,resumed", .words = "full,resumed", .list = 1 },
+        { "context", "kept,anew", "an SSL_CTX for all handshakes or for each", .words = "kept,anew", .list = 1 },
+        { "threads", "1,2", .least = 1, .most = THREADS_MAX, .list = 1 },
+        { "preload", AESOP_FETCH_LIBRARY, .says = "the library" },
+        { "repeats", "3", "of processes that are compared", .least = 1, .most = 100 },
+        /* What it starts itself with */
+        { "row", "0", "1 measures one row in this process, the first values of the lists", .most = 1 },
+        { "policy", "all", .words = "all,none,evaluated,cached" },
+        { "capacity", "0", "of the resolver; 0 is its own choice", .most = 65536 },
+        { "limit", "0", "bytes of address space; 0 is none", .most = 1e15 },
+        { .name = NULL },
+    };
+
+    bench_init(argc, argv, "TLS handshakes: constraints, memory, preloaded fetches", options);
+    if (bench_number("row") == 1)
         return measure_row();
-    const unsigned repeats = (unsigned)atoi(bench_option("repeats", "3"));
-    const struct bench_list tables = bench_option_list("tables", "policy,memory,preload");
-    for (size_t i = 0; i < tables.count; i++) {
-        if (strcmp(tables.items[i], "policy") == 0)
+    const unsigned repeats = (unsigned)bench_number("repeats");
+    const struct bench_list *tables = bench_list("tables");
+    for (size_t i = 0; i < tables->count; i++)
+        if (strcmp(tables->items[i], "preload") == 0)
+            check_preload(bench_text("preload"));
+    for (size_t i = 0; i < tables->count; i++) {
+        if (strcmp(tables->items[i], "policy") == 0)
             print_policies();
-        else if (strcmp(tables.items[i], "memory") == 0)
+        else if (strcmp(tables->items[i], "memory") == 0)
             print_memory(repeats);
         else
-            print_preload(bench_option("preload", AESOP_FETCH_LIBRARY), repeats);
+            print_preload(bench_text("preload"), repeats);
     }
     return 0;
 }

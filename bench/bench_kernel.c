@@ -2,8 +2,6 @@
 /*
  * How fast are the kernels alone, without EVP, and how near to what the CPU can do? libipsec-mb, where there is one,
  * does the same messages beside them.
- *
- * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --size 16,...
  */
 #include <math.h>
 #include <stdlib.h>
@@ -89,12 +87,17 @@ static void row(const char *cipher, int encrypting, size_t size)
 
 int main(int argc, char **argv)
 {
-    bench_init(argc, argv, "How fast are the kernels alone, in GB/s and as a share of the CPU's ceiling?");
-    const struct bench_list ciphers = bench_option_list("cipher", "AES-128-GCM,AES-192-GCM,AES-256-GCM,AES-128-CBC,"
-                                                                  "AES-192-CBC,AES-256-CBC");
-    const struct bench_list directions = bench_option_list("direction", "encrypt,decrypt");
-    const struct bench_list sizes =
-        bench_option_list("size", "16,64,128,256,512,1024,1350,2048,4096,8192,16384,65536,262144,1048576");
+    static const struct bench_option options[] = {
+        { "cipher", BENCH_CIPHERS, .words = BENCH_CIPHERS, .list = 1 },
+        { "direction", BENCH_DIRECTIONS, .words = BENCH_DIRECTIONS, .list = 1 },
+        { "size", "16,64,128,256,512,1024,1350,2048,4096,8192,16384,65536,262144,1048576",
+          "bytes of a message, of CBC in whole blocks", .least = 1, .most = BENCH_MAX_BYTES, .list = 1 },
+        { .name = NULL },
+    };
+
+    bench_init(argc, argv, "How fast are the kernels alone, in GB/s and as a share of the CPU's ceiling?", options);
+    const struct bench_list *ciphers = bench_list("cipher"), *directions = bench_list("direction");
+    const struct bench_list *sizes = bench_list("size");
 
     if (ipsec_mb_version() != NULL)
         printf("# libipsec-mb %s\n", ipsec_mb_version());
@@ -104,9 +107,9 @@ int main(int argc, char **argv)
     }
     bench_row("cipher\tdirection\tbytes\taesni\taesni%%\tvaes256\tvaes256%%\tvaes512\tvaes512%%\tipsec-"
               "mb\tceiling\tspread%%");
-    for (size_t pair = 0; pair < ciphers.count * directions.count; pair++) {
-        const char *cipher = ciphers.items[pair / directions.count];
-        const int encrypting = strcmp(directions.items[pair % directions.count], "encrypt") == 0;
+    for (size_t pair = 0; pair < ciphers->count * directions->count; pair++) {
+        const char *cipher = ciphers->items[pair / directions->count];
+        const int encrypting = strcmp(directions->items[pair % directions->count], "encrypt") == 0;
 
         for (size_t k = 0; k < KERNELS; k++) {
             if (lanes[k].here) {
@@ -115,11 +118,8 @@ int main(int argc, char **argv)
             }
         }
         reference = ipsec_mb_message_new(cipher, encrypting);
-        for (size_t i = 0; i < sizes.count; i++) {
-            const size_t size = strtoul(sizes.items[i], NULL, 10);
-
-            row(cipher, encrypting, strstr(cipher, "CBC") != NULL ? size / 16 * 16 : size);
-        }
+        for (size_t i = 0; i < sizes->count; i++)
+            row(cipher, encrypting, bench_text_bytes(cipher, sizes->numbers[i]));
         ipsec_mb_message_free(reference);
     }
     return 0;

@@ -2,8 +2,6 @@
 /*
  * How fast is one large payload, in one call and in chunks? From some chunk size on the curve must be flat. memcpy of
  * the same buffers, in the same run, shows what memory allows.
- *
- * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --size 30000000 --chunk 512,... (0: one call)
  */
 #include <stdlib.h>
 #include <string.h>
@@ -99,11 +97,19 @@ static void row(const char *cipher, struct payload *stock, struct payload *ours,
 
 int main(int argc, char **argv)
 {
-    bench_init(argc, argv, "How fast is one large payload, in one call and in chunks?");
-    const struct bench_list ciphers = bench_option_list("cipher", "AES-128-GCM,AES-256-GCM,AES-128-CBC,AES-256-CBC");
-    const struct bench_list directions = bench_option_list("direction", "encrypt,decrypt");
-    const struct bench_list chunks = bench_option_list("chunk", "0,512,1024,4096,16384,65536,262144,1048576,8388608");
-    const size_t size = strtoul(bench_option("size", "30000000"), NULL, 10);
+    static const struct bench_option options[] = {
+        { "cipher", "AES-128-GCM,AES-256-GCM,AES-128-CBC,AES-256-CBC", .words = BENCH_CIPHERS, .list = 1 },
+        { "direction", BENCH_DIRECTIONS, .words = BENCH_DIRECTIONS, .list = 1 },
+        { "size", "30000000", "bytes of the payload", .least = 1, .most = BENCH_MAX_BYTES },
+        { "chunk", "0,512,1024,4096,16384,65536,262144,1048576,8388608", "bytes in a call; 0 is all",
+          .most = BENCH_MAX_BYTES, .list = 1 },
+        { .name = NULL },
+    };
+
+    bench_init(argc, argv, "How fast is one large payload, in one call and in chunks?", options);
+    const struct bench_list *ciphers = bench_list("cipher"), *directions = bench_list("direction");
+    const struct bench_list *chunks = bench_list("chunk");
+    const size_t size = bench_number("size");
     OSSL_LIB_CTX *default_ctx = bench_ctx_default(), *aesop_ctx = bench_ctx_aesop(NULL);
     unsigned char *in = bench_alloc(size), *out = bench_alloc(size);
 
@@ -112,16 +118,16 @@ int main(int argc, char **argv)
     bench_row(
         "cipher\tdirection\tchunk\tdefault_op/s\taesop_op/s\tratio\tdefault_GB/s\taesop_GB/s\tshare%%\tmemcpy_GB/s"
         "\tspread%%");
-    for (size_t pair = 0; pair < ciphers.count * directions.count; pair++) {
-        const char *cipher = ciphers.items[pair / directions.count];
-        const int encrypting = strcmp(directions.items[pair % directions.count], "encrypt") == 0;
+    for (size_t pair = 0; pair < ciphers->count * directions->count; pair++) {
+        const char *cipher = ciphers->items[pair / directions->count];
+        const int encrypting = strcmp(directions->items[pair % directions->count], "encrypt") == 0;
         const double ceiling = ceiling_of_direction(cipher, "auto", encrypting);
-        struct payload stock = { .in = in, .out = out, .size = size }, ours = stock;
+        struct payload stock = { .in = in, .out = out, .size = bench_text_bytes(cipher, size) }, ours = stock;
 
         payload_open(&stock, default_ctx, cipher, encrypting);
         payload_open(&ours, aesop_ctx, cipher, encrypting);
-        for (size_t i = 0; i < chunks.count; i++)
-            row(cipher, &stock, &ours, ceiling, strtoul(chunks.items[i], NULL, 10));
+        for (size_t i = 0; i < chunks->count; i++)
+            row(cipher, &stock, &ours, ceiling, chunks->numbers[i]);
         payload_close(&stock);
         payload_close(&ours);
     }

@@ -3,8 +3,6 @@
  * Does it matter where input and output lie? Misaligned, in place, a multiple of 4096 apart (where a CPU that compares
  * twelve bits of addresses takes a load for one of what was just stored): each against both aligned and half a page
  * apart.
- *
- * Options: --cipher AES-128-GCM,... --direction encrypt,decrypt --kernel auto,... --size 16384
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,23 +59,33 @@ static void row(const struct aesop_dispatch *dispatch, const char *cipher, const
 
 int main(int argc, char **argv)
 {
-    bench_init(argc, argv, "Does it matter to the kernels where input and output lie?");
-    const struct bench_list ciphers = bench_option_list("cipher", "AES-128-GCM,AES-128-CBC");
-    const struct bench_list directions = bench_option_list("direction", "encrypt,decrypt");
-    const struct bench_list kernels = bench_option_list("kernel", "auto");
-    const struct bench_list sizes = bench_option_list("size", "16384");
+    static const struct bench_option options[] = {
+        { "cipher", "AES-128-GCM,AES-128-CBC", .words = BENCH_CIPHERS, .list = 1 },
+        { "direction", BENCH_DIRECTIONS, .words = BENCH_DIRECTIONS, .list = 1 },
+        { "kernel", "auto", .words = "auto," BENCH_KERNELS, .list = 1 },
+        { "size", "16384", "bytes of a message, of CBC in whole blocks", .least = 1, .most = BENCH_MAX_BYTES,
+          .list = 1 },
+        { .name = NULL },
+    };
+
+    bench_init(argc, argv, "Does it matter to the kernels where input and output lie?", options);
+    const struct bench_list *ciphers = bench_list("cipher"), *directions = bench_list("direction");
+    const struct bench_list *kernels = bench_list("kernel"), *sizes = bench_list("size");
 
     bench_row("cipher\tdirection\tkernel\tbytes\tin_offset\tapart\tGB/s\t%%_of_aligned");
-    for (size_t pair = 0; pair < ciphers.count * directions.count; pair++) {
-        for (size_t k = 0; k < kernels.count; k++) {
+    for (size_t pair = 0; pair < ciphers->count * directions->count; pair++) {
+        const char *cipher = ciphers->items[pair / directions->count];
+        const char *direction = directions->items[pair % directions->count];
+
+        for (size_t k = 0; k < kernels->count; k++) {
             struct aesop_dispatch dispatch;
 
-            if (!kernel_dispatch(&dispatch, kernels.items[k]))
+            if (!kernel_dispatch(&dispatch, kernels->items[k]))
                 continue; /* not on this CPU */
-            for (size_t s = 0; s < sizes.count; s++)
+            for (size_t s = 0; s < sizes->count; s++)
                 for (size_t p = 0; p < sizeof places / sizeof places[0]; p++)
-                    row(&dispatch, ciphers.items[pair / directions.count], directions.items[pair % directions.count],
-                        kernels.items[k], strtoul(sizes.items[s], NULL, 10), &places[p]);
+                    row(&dispatch, cipher, direction, kernels->items[k], bench_text_bytes(cipher, sizes->numbers[s]),
+                        &places[p]);
         }
     }
     return 0;

@@ -6,8 +6,7 @@
  * Nanoseconds per call and thread, by the clock on the wall, for 1, 2 and 4 threads that ask the same question at
  * once; "scale" is what they get done together, one thread being 1. Each figure is the median of short rounds, and
  * the questions take turns. Where there are CPUs enough, a round in which another process got one of them is
- * repeated. Under LD_PRELOAD=libaesop-fetch.so, fetches and inits show what that library does for them. Options:
- * --tables threads,memory --threads 1,2,4 --rounds N --microseconds N (per round), --csv FILE.
+ * repeated. Under LD_PRELOAD=libaesop-fetch.so, fetches and inits show what that library does for them.
  */
 #include <math.h>
 #include <pthread.h>
@@ -256,12 +255,12 @@ static double run_round(const struct question *question, unsigned threads, doubl
 
 static void print_threads(const struct bench_list *threads, size_t rounds, double seconds)
 {
-    static double ns[QUESTIONS][4][ROUNDS_MAX];
+    static double ns[QUESTIONS][BENCH_LIST_MAX][ROUNDS_MAX];
 
     for (size_t r = 0; r < rounds; r++)
         for (size_t q = 0; q < QUESTIONS; q++)
             for (size_t t = 0; t < threads->count; t++)
-                ns[q][t][r] = run_round(&questions[q], (unsigned)atoi(threads->items[t]), seconds);
+                ns[q][t][r] = run_round(&questions[q], (unsigned)threads->numbers[t], seconds);
     bench_row("question\tthreads\tns\tscale");
     for (size_t q = 0; q < QUESTIONS; q++) {
         double one = 0;
@@ -271,8 +270,8 @@ static void print_threads(const struct bench_list *threads, size_t rounds, doubl
 
             if (t == 0)
                 one = middle;
-            bench_row("%s\t%s\t%.1f\t%.2f", questions[q].name, threads->items[t], middle,
-                      atoi(threads->items[t]) * one / middle);
+            bench_row("%s\t%zu\t%.1f\t%.2f", questions[q].name, threads->numbers[t], middle,
+                      (double)threads->numbers[t] * one / middle);
         }
     }
 }
@@ -322,21 +321,25 @@ static void print_capacities(void)
 
 int main(int argc, char **argv)
 {
-    bench_init(argc, argv, "an implementation or a decision, from OpenSSL and from the resolver");
-    const struct bench_list threads = bench_option_list("threads", "1,2,4");
-    const struct bench_list tables = bench_option_list("tables", "threads,memory");
-    const size_t rounds = strtoul(bench_option("rounds", "31"), NULL, 10);
+    static const struct bench_option options[] = {
+        { "tables", "threads,memory", .words = "threads,memory", .list = 1 },
+        { "threads", "1,2,4", .least = 1, .most = THREADS_MAX, .list = 1 },
+        { "rounds", "31", .least = 1, .most = ROUNDS_MAX },
+        { "microseconds", "300", "of a round", .least = 1, .most = 1000000 },
+        { .name = NULL },
+    };
 
-    bench_check(threads.count >= 1 && threads.count <= 4 && rounds >= 1 && rounds <= ROUNDS_MAX, "an option's value");
+    bench_init(argc, argv, "an implementation or a decision, from OpenSSL and from the resolver", options);
+    const struct bench_list *tables = bench_list("tables");
     libctx = bench_ctx_default();
     resolver = AESOP_RESOLVER_new(libctx, 0, 0, 0);
     full = AESOP_RESOLVER_new(libctx, 16, 0, 0);
     bench_check(resolver != NULL && full != NULL, "AESOP_RESOLVER_new");
     bench_check(AESOP_RESOLVER_set_constraints(resolver, CONSTRAINTS), "constraints");
     bench_check(AESOP_RESOLVER_set_constraints(full, CONSTRAINTS), "constraints");
-    for (size_t i = 0; i < tables.count; i++) {
-        if (strcmp(tables.items[i], "threads") == 0)
-            print_threads(&threads, rounds, strtod(bench_option("microseconds", "300"), NULL) * 1e-6);
+    for (size_t i = 0; i < tables->count; i++) {
+        if (strcmp(tables->items[i], "threads") == 0)
+            print_threads(bench_list("threads"), bench_number("rounds"), (double)bench_number("microseconds") * 1e-6);
         else
             print_capacities();
     }

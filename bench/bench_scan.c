@@ -6,10 +6,6 @@
  * Every length is measured in passes over all of them, of which the median counts. The greatest of many noisy figures
  * is mostly noise: so the lengths that seem to be worst are measured again, those that still do once more and longer,
  * the two lengths in turn. Contexts at PLACES places take turns too.
- *
- * Options: --through evp,kernels --cipher AES-128-GCM,... --direction encrypt,decrypt --kernel auto,... --to 2100
- * (bytes) --passes 15 --rows 1 (the greatest falls to show, 3 at most) --curve FILE (of the kernels: bytes and
- * GB/s of all lengths, a block of lines per row)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,16 +127,12 @@ struct question {
 
 static void rows(const struct question *q, FILE *curve)
 {
-    const size_t to = strtoul(bench_option("to", "2100"), NULL, 10);
-    const size_t passes = strtoul(bench_option("passes", "15"), NULL, 10);
-    const size_t shown = strtoul(bench_option("rows", "1"), NULL, 10);
+    const size_t to = bench_number("to"), shown = bench_number("rows");
     const size_t step = strstr(q->cipher, "CBC") != NULL ? 16 : 1;
     struct fall falls[FINALISTS];
     char title[64];
 
-    bench_check(to <= MAX_BYTES, "--to: at most 65536");
-    bench_check(passes >= 1 && passes <= MAX_PASSES, "--passes: 1 to 100");
-    scan(to, step, passes);
+    scan(to, step, bench_number("passes"));
     const size_t found = find_falls(falls, to, step);
     for (size_t i = 0; i < found && i < shown; i++)
         bench_row("%s\t%s\t%s\t%s\t%zu\t%zu\t%.2f\t%.2f\t%.1f", q->through, q->cipher, q->direction, q->kernel,
@@ -189,32 +181,43 @@ static void rows_through_evp(const struct question *q)
 
 int main(int argc, char **argv)
 {
-    bench_init(argc, argv, "How much does throughput fall at most as a message grows by one byte, or block of CBC?");
-    const struct bench_list ways = bench_option_list("through", "evp,kernels");
-    const struct bench_list ciphers = bench_option_list("cipher", "AES-128-GCM,AES-256-GCM,AES-128-CBC");
-    const struct bench_list directions = bench_option_list("direction", "encrypt,decrypt");
-    const struct bench_list kernels = bench_option_list("kernel", "aesni,vaes256,vaes512");
-    const size_t to = strtoul(bench_option("to", "2100"), NULL, 10);
-    const char *curve_name = bench_option("curve", NULL);
+    static const struct bench_option options[] = {
+        { "through", "evp,kernels", .words = "evp,kernels", .list = 1 },
+        { "cipher", "AES-128-GCM,AES-256-GCM,AES-128-CBC", .words = BENCH_CIPHERS, .list = 1 },
+        { "direction", BENCH_DIRECTIONS, .words = BENCH_DIRECTIONS, .list = 1 },
+        { "kernel", BENCH_KERNELS, .words = "auto," BENCH_KERNELS, .list = 1 },
+        { "to", "2100", "bytes of the longest message", .least = 32, .most = MAX_BYTES },
+        { "passes", "15", .least = 1, .most = MAX_PASSES },
+        { "rows", "1", "how many of the greatest falls", .least = 1, .most = FINALISTS },
+        { .name = "curve", .says = "gets bytes and GB/s of all lengths, of the kernels alone" },
+        { .name = NULL },
+    };
+
+    bench_init(argc, argv, "How much does throughput fall at most as a message grows by one byte, or block of CBC?",
+               options);
+    const struct bench_list *ways = bench_list("through"), *ciphers = bench_list("cipher");
+    const struct bench_list *directions = bench_list("direction"), *kernels = bench_list("kernel");
+    const size_t to = bench_number("to");
+    const char *curve_name = bench_text("curve");
     FILE *curve = curve_name != NULL ? fopen(curve_name, "w") : NULL;
 
-    bench_check(curve_name == NULL || curve != NULL, "--curve: writing the file");
+    if (curve_name != NULL && curve == NULL) {
+        perror(curve_name);
+        return 1;
+    }
     in = bench_alloc(to);
     out = bench_alloc(to + 2048) + 2048; /* not in the same place of a page: bench_place measures that */
     bench_row("through\tcipher\tdirection\tkernel\tfrom_bytes\tto_bytes\tGB/s\tGB/s_after\tfall%%");
-    for (size_t w = 0; w < ways.count; w++) {
-        for (size_t pair = 0; pair < ciphers.count * directions.count; pair++) {
-            for (size_t k = 0; k < kernels.count; k++) {
-                const struct question q = { ways.items[w], ciphers.items[pair / directions.count],
-                                            directions.items[pair % directions.count], kernels.items[k] };
+    for (size_t w = 0; w < ways->count; w++) {
+        for (size_t pair = 0; pair < ciphers->count * directions->count; pair++) {
+            for (size_t k = 0; k < kernels->count; k++) {
+                const struct question q = { ways->items[w], ciphers->items[pair / directions->count],
+                                            directions->items[pair % directions->count], kernels->items[k] };
                 struct aesop_dispatch dispatch;
 
-                const int evp = strcmp(q.through, "evp") == 0;
-
-                bench_check(evp || strcmp(q.through, "kernels") == 0, "--through: kernels or evp");
                 if (!kernel_dispatch(&dispatch, q.kernel))
                     continue;
-                if (evp)
+                if (strcmp(q.through, "evp") == 0)
                     rows_through_evp(&q);
                 else
                     rows_of_kernels(&q, &dispatch, curve);

@@ -12,10 +12,6 @@
  * A segmented stream that is encrypted has a salt of its own, hence a new key: HKDF, key schedule and powers of H
  * are in its figures and not in those of evp; --salt-streams shares them. A reader that meets the same salt again keeps
  * the key. A message that is read in pieces has to be copied, since it waits for its tag.
- *
- * Options: --cipher NAME --size N,... --buffer N,... --format segmented,message --direction encrypt,decrypt
- * --side write,read --segment BYTES (0: default) --filter-buffer BYTES (0: default) --salt-streams N
- * --provider aesop|default
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,9 +48,9 @@ static void count_free(void *p, const char *file, int line)
 }
 
 struct operation {
-    const char *cipher_name, *format, *direction, *side;
+    const char *format, *direction, *side;
     EVP_CIPHER *cipher;
-    size_t size, piece, segment, filter_buffer;
+    size_t size, piece;
     size_t header; /* bytes in front of the ciphertext: evp has it at the same place in its cache lines */
     int encrypt, read_side;
     unsigned char key[32], iv[12], tag[16];
@@ -128,16 +124,10 @@ static void run_filter(void *arg, size_t count)
     }
 }
 
-static size_t number(const char *text)
-{
-    return strtoull(text, NULL, 0);
-}
-
 static BIO *make_filter(const struct operation *o, int encrypt)
 {
-    size_t segment = o->segment > 0 ? o->segment : AESOP_STREAM_DEFAULT_SEGMENT;
-    size_t streams = number(bench_option("salt-streams", "1"));
-    size_t buffer = o->filter_buffer > 0 ? o->filter_buffer : AESOP_STREAM_DEFAULT_BUFFER;
+    size_t segment = bench_number("segment"), buffer = bench_number("filter-buffer");
+    size_t streams = bench_number("salt-streams");
     const OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string(AESOP_STREAM_PARAM_FORMAT, (char *)o->format, 0),
                                   OSSL_PARAM_construct_size_t(AESOP_STREAM_PARAM_SEGMENT_SIZE, &segment),
                                   OSSL_PARAM_construct_size_t(AESOP_STREAM_PARAM_BUFFER_SIZE, &buffer),
@@ -214,41 +204,45 @@ static void measure(struct operation *o)
 
 int main(int argc, char **argv)
 {
-    struct bench_list sizes, buffers, formats, directions, sides;
-    OSSL_LIB_CTX *ctx;
-    struct operation base = { 0 };
+    static const struct bench_option options[] = {
+        { "cipher", "AES-128-GCM", .words = "AES-128-GCM,AES-192-GCM,AES-256-GCM" },
+        { "size", "16384,1048576", "bytes of text in a stream", .least = 1, .most = BENCH_MAX_BYTES, .list = 1 },
+        { "buffer", "128,512,2048,8192,32768,131072,1048576", "bytes of the caller's", .least = 1,
+          .most = BENCH_MAX_BYTES, .list = 1 },
+        { "format", "segmented,message", .words = "segmented,message", .list = 1 },
+        { "direction", BENCH_DIRECTIONS, .words = BENCH_DIRECTIONS, .list = 1 },
+        { "side", "write,read", .words = "write,read", .list = 1 },
+        { "segment", "65536", "bytes, with the tag", .least = 57, .most = BENCH_MAX_BYTES },
+        { "filter-buffer", "65536", "bytes of the filter's own", .least = 64, .most = BENCH_MAX_BYTES },
+        { "salt-streams", "1", "how many share a salt", .least = 1, .most = 65536 },
+        { "provider", "aesop", .words = "aesop,default" },
+        { .name = NULL },
+    };
 
     /* Before anything allocates. The provider's memory comes from libcrypto as well. */
     bench_check(CRYPTO_set_mem_functions(count_malloc, count_realloc, count_free), "counting allocations");
-    bench_init(argc, argv, "What does the AEAD filter cost beside one EVP call over the same bytes?");
-    sizes = bench_option_list("size", "16384,1048576");
-    buffers = bench_option_list("buffer", "128,512,2048,8192,32768,131072,1048576");
-    formats = bench_option_list("format", "segmented,message");
-    directions = bench_option_list("direction", "encrypt,decrypt");
-    sides = bench_option_list("side", "write,read");
-    base.cipher_name = bench_option("cipher", "AES-128-GCM");
-    base.segment = number(bench_option("segment", "0"));
-    base.filter_buffer = number(bench_option("filter-buffer", "0"));
-    ctx = strcmp(bench_option("provider", "aesop"), "default") == 0 ? bench_ctx_default() : bench_ctx_aesop(NULL);
-    base.cipher = EVP_CIPHER_fetch(ctx, base.cipher_name, NULL);
-    bench_check(base.cipher != NULL, base.cipher_name);
+    bench_init(argc, argv, "What does the AEAD filter cost beside one EVP call over the same bytes?", options);
+    const struct bench_list *sizes = bench_list("size"), *buffers = bench_list("buffer");
+    const struct bench_list *formats = bench_list("format"), *directions = bench_list("direction");
+    const struct bench_list *sides = bench_list("side");
+    OSSL_LIB_CTX *ctx = strcmp(bench_text("provider"), "default") == 0 ? bench_ctx_default() : bench_ctx_aesop(NULL);
+    EVP_CIPHER *cipher = EVP_CIPHER_fetch(ctx, bench_text("cipher"), NULL);
+
+    bench_check(cipher != NULL, bench_text("cipher"));
 
     bench_row("size\tbuffer\tformat\tdirection\tside\tops/s\tGB/s\tevp GB/s\tevp+bio\t/evp\t/evp+bio\tallocs/op");
-    for (size_t s = 0; s < sizes.count; s++)
-        for (size_t f = 0; f < formats.count; f++)
-            for (size_t d = 0; d < directions.count; d++)
-                for (size_t e = 0; e < sides.count; e++)
-                    for (size_t b = 0; b < buffers.count; b++) {
-                        struct operation o = base;
-
-                        o.size = number(sizes.items[s]);
-                        o.piece = number(buffers.items[b]);
-                        o.format = formats.items[f];
-                        o.direction = directions.items[d];
-                        o.side = sides.items[e];
-                        measure(&o);
-                    }
-    EVP_CIPHER_free(base.cipher);
+    for (size_t s = 0; s < sizes->count; s++)
+        for (size_t f = 0; f < formats->count; f++)
+            for (size_t d = 0; d < directions->count; d++)
+                for (size_t e = 0; e < sides->count; e++)
+                    for (size_t b = 0; b < buffers->count; b++)
+                        measure(&(struct operation){ .cipher = cipher,
+                                                     .size = sizes->numbers[s],
+                                                     .piece = buffers->numbers[b],
+                                                     .format = formats->items[f],
+                                                     .direction = directions->items[d],
+                                                     .side = sides->items[e] });
+    EVP_CIPHER_free(cipher);
     OSSL_LIB_CTX_free(ctx);
     return 0;
 }

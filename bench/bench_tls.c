@@ -2,8 +2,6 @@
 /*
  * How much faster are TLS records? A client writes records, a server in the same thread reads them, through memory:
  * what one core encrypts, authenticates, decrypts and verifies, with all that libssl does around it. No kernel TLS.
- *
- * Options: --size 1400,16384 (bytes in a record)
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +57,6 @@ static void row(const struct tls_settings *settings, struct connection connectio
 {
     struct bench_subject subjects[SIDES];
 
-    bench_check(size <= SSL3_RT_MAX_PLAIN_LENGTH, "--size: a record holds at most 16384 bytes");
     for (int i = 0; i < SIDES; i++) {
         connections[i].size = size;
         subjects[i] = (struct bench_subject){ .run = run_records, .arg = &connections[i] };
@@ -75,8 +72,13 @@ static void row(const struct tls_settings *settings, struct connection connectio
 
 int main(int argc, char **argv)
 {
-    bench_init(argc, argv, "How many GB/s of TLS records does one core write and read?");
-    const struct bench_list sizes = bench_option_list("size", "1400,16384");
+    static const struct bench_option options[] = {
+        { "size", "1400,16384", "bytes in a record", .least = 1, .most = SSL3_RT_MAX_PLAIN_LENGTH, .list = 1 },
+        { .name = NULL },
+    };
+
+    bench_init(argc, argv, "How many GB/s of TLS records does one core write and read?", options);
+    const struct bench_list *sizes = bench_list("size");
     OSSL_LIB_CTX *libctx[SIDES] = { bench_ctx_default(), bench_ctx_aesop(NULL) };
     unsigned char *in = bench_alloc(SSL3_RT_MAX_PLAIN_LENGTH), *out = bench_alloc(SSL3_RT_MAX_PLAIN_LENGTH);
     struct tls_identity identity;
@@ -95,8 +97,8 @@ int main(int argc, char **argv)
         /* Each byte is encrypted and decrypted. */
         const double ceiling = 1 / (1 / ceiling_of_direction(settings->suite->cipher, "auto", 1) +
                                     1 / ceiling_of_direction(settings->suite->cipher, "auto", 0));
-        for (size_t s = 0; s < sizes.count; s++)
-            row(settings, connections, ceiling, strtoul(sizes.items[s], NULL, 10));
+        for (size_t s = 0; s < sizes->count; s++)
+            row(settings, connections, ceiling, sizes->numbers[s]);
         for (int side = 0; side < SIDES; side++)
             connection_close(&connections[side]);
     }
