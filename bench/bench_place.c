@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/ceiling.h"
 #include "bench/kernel_message.h"
 
 #define IN_PLACE SIZE_MAX
@@ -33,7 +34,7 @@ static void set_place(struct kernel_message *m, unsigned char *arena, size_t pag
 }
 
 static void row(const struct aesop_dispatch *dispatch, const char *cipher, const char *direction, const char *kernel,
-                size_t size, const struct place *place)
+                size_t size, const struct place *place, double ceiling)
 {
     static struct kernel_message messages[2];
     const size_t pages = (size + PAGE_BYTES - 1) / PAGE_BYTES;
@@ -52,8 +53,9 @@ static void row(const struct aesop_dispatch *dispatch, const char *cipher, const
     char apart[24] = "in place";
     if (place->apart != IN_PLACE)
         snprintf(apart, sizeof apart, "%zu", place->apart);
-    bench_row("%s\t%s\t%s\t%zu\t%zu\t%s\t%.2f\t%.0f", cipher, direction, kernel, size, place->in, apart,
-              (double)size / subjects[1].median, 100 * subjects[1].ratio);
+    const double gb = (double)size / subjects[1].median;
+    bench_row("%s\t%s\t%s\t%zu\t%zu\t%s\t%.2f\t%.0f\t%.0f\t%.1f", cipher, direction, kernel, size, place->in, apart, gb,
+              100 * subjects[1].ratio, 100 * gb / ceiling, bench_spread(&subjects[1]));
     free(arena);
 }
 
@@ -72,7 +74,7 @@ int main(int argc, char **argv)
     const struct bench_list *ciphers = bench_list("cipher"), *directions = bench_list("direction");
     const struct bench_list *kernels = bench_list("kernel"), *sizes = bench_list("size");
 
-    bench_row("cipher\tdirection\tkernel\tbytes\tin_offset\tapart\tGB/s\t%%_of_aligned");
+    bench_row("cipher\tdirection\tkernel\tbytes\tin_offset\tapart\tGB/s\t%%_of_aligned\tshare%%\tspread%%");
     for (size_t pair = 0; pair < ciphers->count * directions->count; pair++) {
         const char *cipher = ciphers->items[pair / directions->count];
         const char *direction = directions->items[pair % directions->count];
@@ -80,12 +82,16 @@ int main(int argc, char **argv)
         for (size_t k = 0; k < kernels->count; k++) {
             struct aesop_dispatch dispatch;
 
-            if (!kernel_dispatch(&dispatch, kernels->items[k]))
-                continue; /* not on this CPU */
+            if (!kernel_dispatch(&dispatch, kernels->items[k])) {
+                if (pair == 0)
+                    printf("# %s: not on this CPU\n", kernels->items[k]);
+                continue;
+            }
+            const double ceiling = ceiling_of_direction(cipher, kernels->items[k], strcmp(direction, "encrypt") == 0);
             for (size_t s = 0; s < sizes->count; s++)
                 for (size_t p = 0; p < sizeof places / sizeof places[0]; p++)
                     row(&dispatch, cipher, direction, kernels->items[k], bench_text_bytes(cipher, sizes->numbers[s]),
-                        &places[p]);
+                        &places[p], ceiling);
         }
     }
     return 0;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/ceiling.h"
 #include "bench/evp_message.h"
 #include "bench/kernel_message.h"
 
@@ -129,14 +130,16 @@ static void rows(const struct question *q, FILE *curve)
 {
     const size_t to = bench_number("to"), shown = bench_number("rows");
     const size_t step = strstr(q->cipher, "CBC") != NULL ? 16 : 1;
+    const double ceiling = ceiling_of_direction(q->cipher, q->kernel, strcmp(q->direction, "encrypt") == 0);
     struct fall falls[FINALISTS];
     char title[64];
 
     scan(to, step, bench_number("passes"));
     const size_t found = find_falls(falls, to, step);
     for (size_t i = 0; i < found && i < shown; i++)
-        bench_row("%s\t%s\t%s\t%s\t%zu\t%zu\t%.2f\t%.2f\t%.1f", q->through, q->cipher, q->direction, q->kernel,
-                  falls[i].bytes, falls[i].bytes + step, falls[i].before, falls[i].after, falls[i].percent);
+        bench_row("%s\t%s\t%s\t%s\t%zu\t%zu\t%.2f\t%.2f\t%.1f\t%.0f", q->through, q->cipher, q->direction, q->kernel,
+                  falls[i].bytes, falls[i].bytes + step, falls[i].before, falls[i].after, falls[i].percent,
+                  100 * falls[i].before / ceiling);
     snprintf(title, sizeof title, "%s %s %s", q->cipher, q->direction, q->kernel);
     if (curve != NULL)
         write_curve(curve, title, to, step);
@@ -207,7 +210,7 @@ int main(int argc, char **argv)
     }
     in = bench_alloc(to);
     out = bench_alloc(to + 2048) + 2048; /* not in the same place of a page: bench_place measures that */
-    bench_row("through\tcipher\tdirection\tkernel\tfrom_bytes\tto_bytes\tGB/s\tGB/s_after\tfall%%");
+    bench_row("through\tcipher\tdirection\tkernel\tfrom_bytes\tto_bytes\tGB/s\tGB/s_after\tfall%%\tshare%%");
     for (size_t w = 0; w < ways->count; w++) {
         for (size_t pair = 0; pair < ciphers->count * directions->count; pair++) {
             for (size_t k = 0; k < kernels->count; k++) {
@@ -215,8 +218,11 @@ int main(int argc, char **argv)
                                             directions->items[pair % directions->count], kernels->items[k] };
                 struct aesop_dispatch dispatch;
 
-                if (!kernel_dispatch(&dispatch, q.kernel))
+                if (!kernel_dispatch(&dispatch, q.kernel)) {
+                    if (w == 0 && pair == 0)
+                        printf("# %s: not on this CPU\n", q.kernel);
                     continue;
+                }
                 if (strcmp(q.through, "evp") == 0)
                     rows_through_evp(&q);
                 else

@@ -21,6 +21,7 @@
 #include <aesop/stream.h>
 
 #include "bench/bench.h"
+#include "bench/ceiling.h"
 
 static unsigned long allocations;
 
@@ -51,7 +52,8 @@ struct operation {
     const char *format, *direction, *side;
     EVP_CIPHER *cipher;
     size_t size, piece;
-    size_t header; /* bytes in front of the ciphertext: evp has it at the same place in its cache lines */
+    double ceiling; /* GB/s */
+    size_t header;  /* bytes in front of the ciphertext: evp has it at the same place in its cache lines */
     int encrypt, read_side;
     unsigned char key[32], iv[12], tag[16];
     EVP_CIPHER_CTX *ctx;
@@ -187,10 +189,12 @@ static void measure(struct operation *o)
     run_filter(o, 10);
     before = allocations - before;
     bench_measure(subjects, 3, bench_seconds());
-    bench_row("%zu\t%zu\t%s\t%s\t%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f", o->size, o->piece, o->format,
-              o->direction, o->side, 1e9 / subjects[2].median, (double)o->size / subjects[2].median,
-              (double)o->size / subjects[0].median, (double)o->size / subjects[1].median, subjects[2].ratio,
-              subjects[2].ratio / subjects[1].ratio, (double)before / 10);
+
+    const double bytes = (double)o->size, gb = bytes / subjects[2].median;
+    bench_row("%zu\t%zu\t%s\t%s\t%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.1f\t%.1f", o->size, o->piece,
+              o->format, o->direction, o->side, 1e9 / subjects[2].median, gb, bytes / subjects[0].median,
+              bytes / subjects[1].median, subjects[2].ratio, subjects[2].ratio / subjects[1].ratio,
+              100 * gb / o->ceiling, bench_spread(&subjects[2]), (double)before / 10);
 
     EVP_CIPHER_CTX_free(o->ctx);
     BIO_free_all(o->filter);
@@ -228,9 +232,12 @@ int main(int argc, char **argv)
     OSSL_LIB_CTX *ctx = strcmp(bench_text("provider"), "default") == 0 ? bench_ctx_default() : bench_ctx_aesop(NULL);
     EVP_CIPHER *cipher = EVP_CIPHER_fetch(ctx, bench_text("cipher"), NULL);
 
+    const double ceiling = ceiling_of(bench_text("cipher"), "auto");
+
     bench_check(cipher != NULL, bench_text("cipher"));
 
-    bench_row("size\tbuffer\tformat\tdirection\tside\tops/s\tGB/s\tevp GB/s\tevp+bio\t/evp\t/evp+bio\tallocs/op");
+    bench_row("size\tbuffer\tformat\tdirection\tside\tops/s\tGB/s\tevp "
+              "GB/s\tevp+bio\t/evp\t/evp+bio\tshare%%\tspread%%\tallocs/op");
     for (size_t s = 0; s < sizes->count; s++)
         for (size_t f = 0; f < formats->count; f++)
             for (size_t d = 0; d < directions->count; d++)
@@ -238,6 +245,7 @@ int main(int argc, char **argv)
                     for (size_t b = 0; b < buffers->count; b++)
                         measure(&(struct operation){ .cipher = cipher,
                                                      .size = sizes->numbers[s],
+                                                     .ceiling = ceiling,
                                                      .piece = buffers->numbers[b],
                                                      .format = formats->items[f],
                                                      .direction = directions->items[d],

@@ -91,9 +91,10 @@ measure_all() {
     echo "== loopback ($SECONDS s)"
     bench/tls.sh 300 6 >"$results/loopback.csv"
     echo "== speed ($SECONDS s)"
-    bench/speed.sh >"$results/speed-$here.csv"
+    bench/speed.sh --ceilings "$results/ceiling-modes.csv" >"$results/speed-$here.csv"
     if [[ -x build/openssl/4.0/openssl ]]; then
-        OPENSSL=$root/build/openssl/4.0/openssl bench/speed.sh aes-128-gcm: >"$results/speed-4.0.csv"
+        OPENSSL=$root/build/openssl/4.0/openssl bench/speed.sh --ceilings "$results/ceiling-modes.csv" aes-128-gcm: \
+            >"$results/speed-4.0.csv"
     fi
     if command -v clang >/dev/null; then
         echo "== compilers ($SECONDS s)"
@@ -419,6 +420,10 @@ $(for other in "$here" 4.0; do
         echo "Ratio:"
         echo
         pivot "speed-$other" cipher,options bytes ratio
+        echo
+        echo "Percent of the ceiling, of two processes with \`-multi 2\`:"
+        echo
+        pivot "speed-$other" cipher,options bytes 'share%'
         echo
     done)
 TEXT
