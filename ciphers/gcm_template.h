@@ -183,7 +183,18 @@ struct counters {
     uint32_t number; /* the low 32 bits of the next one */
     struct aesop_gcm_state *state;
     const uint8_t *rows; /* of the key's table of the first round, or NULL */
+    int are_plain;       /* all of them: no step has to look */
 };
+
+/*
+ * Whether those of a run are public and their lowest bytes do not overflow, as in most short ones: big-endian as they
+ * are they can then be added to. Asked once, not in each of the cases of gcm_finish, what is decrypted in 32 to 256
+ * bytes is 2 to 9 % faster by gcc.
+ */
+VEC_INLINE int counters_are_plain(const struct aesop_gcm_state *state, size_t blocks)
+{
+    return !state->counter_is_secret && state->counter[AESOP_BLOCK_BYTES - 1] + blocks <= 256;
+}
 
 VEC_INLINE vec aes_enc_first_round(const struct aesop_aes_key *key, vec counter)
 {
@@ -216,7 +227,7 @@ VEC_INLINE void counters_prepare_carry(const struct counters *c, const struct ae
  * Counters for a run of so many blocks; the state gets the one after it. They count in 32 bits: SP 800-38D, 6.2.
  */
 VEC_INLINE struct counters counters_start(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, size_t blocks,
-                                          const int tabled)
+                                          const int tabled, const int are_plain)
 {
     const __m128i counter = block_load(state->counter);
     struct counters c = {
@@ -226,6 +237,7 @@ VEC_INLINE struct counters counters_start(const struct aesop_gcm_key *key, struc
         .rows = tabled && key->table_rows == AESOP_GCM_TABLE_ROWS(VEC_TABLE_ROWS) && !state->counter_is_secret
                     ? key->first_round[AESOP_GCM_TABLE_LEAD]
                     : NULL,
+        .are_plain = are_plain,
     };
 
     if (c.rows != NULL) {
@@ -285,10 +297,11 @@ VEC_INLINE void counters_take(struct counters *c, const struct aesop_aes_key *ke
         return;
     }
     c->number += (uint32_t)n * VEC_BLOCKS;
-    if (c->state->counter_is_secret || low + (uint32_t)(n + 1) * VEC_BLOCKS > 256) {
-        const __m128i first = _mm_insert_epi32(block_reverse(block_load(c->state->counter)), (int)number, 0);
+    if (!c->are_plain && (c->state->counter_is_secret || low + (uint32_t)(n + 1) * VEC_BLOCKS > 256)) {
+        const int word = (int)__builtin_bswap32(number);
+        const vec first = vec_each_block(_mm_insert_epi32(block_load(c->state->counter), word, 3));
         const vec step = vec_each_block(_mm_set_epi32(0, 0, 0, VEC_BLOCKS));
-        vec counter = vec_add32(vec_each_block(first), vec_block_indices());
+        vec counter = vec_add32(vec_reverse(first), vec_block_indices());
 
         UNROLL
         for (int i = 0; i < n; i++) {
@@ -590,7 +603,7 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
                          const uint8_t *in, size_t len, const int enc, const int far)
 {
     const int nt = far && vec_may_store_nt(out, in);
-    struct counters c = counters_start(key, state, (len + 15) / 16, 1);
+    struct counters c = counters_start(key, state, (len + 15) / 16, 1, 0);
     struct ghash g = ghash_begin(key, block_load(state->ghash), (len + 15) / 16);
     const int are_nine = gcm_are_vectors(&g, len, 9);
     vec ciphertext[GCM_BATCH];
@@ -628,11 +641,12 @@ VEC_INLINE void gcm_long(const struct aesop_gcm_key *key, struct aesop_gcm_state
     gcm_finish(key, state, &c, &g, out, in, len, enc, 0, 5);
 }
 
-/* Apart from gcm_long, which needs more registers than it and would save them for nothing. */
+/* Of plain counters. Apart from gcm_long, which needs more registers than it and would save them for nothing. */
 VEC_INLINE void gcm_short(const struct aesop_gcm_key *key, struct aesop_gcm_state *state, uint8_t *out,
-                          const uint8_t *in, size_t len, const int enc, const int least, const int most)
+                          const uint8_t *in, size_t len, const int enc, const int least, const int most,
+                          const int are_plain)
 {
-    struct counters c = counters_start(key, state, (len + 15) / 16, 0);
+    struct counters c = counters_start(key, state, (len + 15) / 16, 0, are_plain);
     struct ghash g;
 
     ghash_span(&g, key, block_load(state->ghash), (len + 15) / 16);
@@ -674,7 +688,7 @@ static __attribute__((noinline)) VEC_TARGET int KERNEL(gcm_enc_medium)(const str
                                                                        struct aesop_gcm_state *state, uint8_t *out,
                                                                        const uint8_t *in, size_t len)
 {
-    gcm_short(key, state, out, in, len, 1, 5, 8);
+    gcm_short(key, state, out, in, len, 1, 5, 8, 0);
     return 1;
 }
 
@@ -682,7 +696,7 @@ static __attribute__((noinline)) VEC_TARGET int KERNEL(gcm_dec_medium)(const str
                                                                        struct aesop_gcm_state *state, uint8_t *out,
                                                                        const uint8_t *in, size_t len)
 {
-    gcm_short(key, state, out, in, len, 0, 5, 8);
+    gcm_short(key, state, out, in, len, 0, 5, 8, 0);
     return 1;
 }
 
@@ -697,7 +711,9 @@ static VEC_TARGET int KERNEL(gcm_enc)(const struct aesop_gcm_key *key, struct ae
     if (len > 4 * VEC_BYTES)
         return gcm_is_medium(key, len) ? KERNEL(gcm_enc_medium)(key, state, out, in, len)
                                        : KERNEL(gcm_enc_long)(key, state, out, in, len);
-    gcm_short(key, state, out, in, len, 1, 1, 4);
+    if (!counters_are_plain(state, (len + 15) / 16))
+        return KERNEL(gcm_enc_long)(key, state, out, in, len);
+    gcm_short(key, state, out, in, len, 1, 1, 4, 1);
     return 1;
 }
 
@@ -707,7 +723,9 @@ static VEC_TARGET int KERNEL(gcm_dec)(const struct aesop_gcm_key *key, struct ae
     if (len > 4 * VEC_BYTES)
         return gcm_is_medium(key, len) ? KERNEL(gcm_dec_medium)(key, state, out, in, len)
                                        : KERNEL(gcm_dec_long)(key, state, out, in, len);
-    gcm_short(key, state, out, in, len, 0, 1, 4);
+    if (!counters_are_plain(state, (len + 15) / 16))
+        return KERNEL(gcm_dec_long)(key, state, out, in, len);
+    gcm_short(key, state, out, in, len, 0, 1, 4, 1);
     return 1;
 }
 
