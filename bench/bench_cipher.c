@@ -131,15 +131,12 @@ static void measure(const struct setting *s, double figures[FIGURES][PASSES], si
 static void rows(const struct setting *s, const size_t sizes[], size_t count)
 {
     static double figures[BENCH_LIST_MAX][FIGURES][PASSES];
-    double ceiling = 0; /* GB/s */
+    const double ceiling = ceiling_of(s->cipher, s->kernel, s->encrypting); /* GB/s */
 
-    for (size_t pass = 0; pass < PASSES; pass++) {
-        if (pass % (PASSES - 1) == 0) /* twice: the first may be disturbed */
-            ceiling = fmax(ceiling, ceiling_of_direction(s->cipher, s->kernel, s->encrypting));
+    for (size_t pass = 0; pass < PASSES; pass++)
         for (size_t i = 0; i < count; i++)
             if (pass < passes_of(sizes[i]))
                 measure(s, figures[i], bench_text_bytes(s->cipher, sizes[i]), pass);
-    }
     for (size_t i = 0; i < count; i++) {
         const size_t size = bench_text_bytes(s->cipher, sizes[i]);
         const double bytes = (double)size;
@@ -173,7 +170,7 @@ int main(int argc, char **argv)
     heading();
     for (size_t k = 0; k < kernels->count; k++) {
         s.kernel = kernels->items[k];
-        if (ceiling_loops_of(s.kernel) == NULL) {
+        if (ceiling_of_kernel(s.kernel) == NULL) {
             printf("# %s: not on this CPU\n", s.kernel);
             continue;
         }

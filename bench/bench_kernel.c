@@ -26,22 +26,6 @@ struct lane {
 static struct lane lanes[KERNELS];
 static struct ipsec_mb_message *reference;
 
-/* What its kernel outruns by far was measured while something disturbed: the ceiling is then measured anew. */
-static double lane_ceiling(struct lane *lane, const char *cipher, const char *kernel, int encrypting)
-{
-    static unsigned char in[16384], out[16384];
-    struct bench_subject subject = { .name = kernel, .run = kernel_message_run, .arg = &lane->message };
-    double ceiling = ceiling_of_direction(cipher, kernel, encrypting);
-
-    lane->message.in = in;
-    lane->message.out = out;
-    lane->message.size = sizeof in;
-    bench_measure(&subject, 1, 0.02);
-    for (int i = 0; i < 10 && sizeof in / subject.quartile1 > 1.1 * ceiling; i++)
-        ceiling = fmax(ceiling, ceiling_of_direction(cipher, kernel, encrypting));
-    return ceiling;
-}
-
 static void row(const char *cipher, int encrypting, size_t size)
 {
     struct bench_subject subjects[KERNELS + 1] = { { 0 } };
@@ -114,7 +98,7 @@ int main(int argc, char **argv)
         for (size_t k = 0; k < KERNELS; k++) {
             if (lanes[k].here) {
                 kernel_message_init(&lanes[k].message, cipher, encrypting);
-                lanes[k].ceiling = lane_ceiling(&lanes[k], cipher, kernel_names[k], encrypting);
+                lanes[k].ceiling = ceiling_of(cipher, kernel_names[k], encrypting);
             }
         }
         reference = ipsec_mb_message_new(cipher, encrypting);

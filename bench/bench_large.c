@@ -121,7 +121,7 @@ int main(int argc, char **argv)
     for (size_t pair = 0; pair < ciphers->count * directions->count; pair++) {
         const char *cipher = ciphers->items[pair / directions->count];
         const int encrypting = strcmp(directions->items[pair % directions->count], "encrypt") == 0;
-        const double ceiling = ceiling_of_direction(cipher, "auto", encrypting);
+        const double ceiling = ceiling_of(cipher, "auto", encrypting);
         struct payload stock = { .in = in, .out = out, .size = bench_text_bytes(cipher, size) }, ours = stock;
 
         payload_open(&stock, default_ctx, cipher, encrypting);

@@ -87,7 +87,7 @@ int main(int argc, char **argv)
                     printf("# %s: not on this CPU\n", kernels->items[k]);
                 continue;
             }
-            const double ceiling = ceiling_of_direction(cipher, kernels->items[k], strcmp(direction, "encrypt") == 0);
+            const double ceiling = ceiling_of(cipher, kernels->items[k], strcmp(direction, "encrypt") == 0);
             for (size_t s = 0; s < sizes->count; s++)
                 for (size_t p = 0; p < sizeof places / sizeof places[0]; p++)
                     row(&dispatch, cipher, direction, kernels->items[k], bench_text_bytes(cipher, sizes->numbers[s]),

@@ -130,7 +130,7 @@ static void rows(const struct question *q, FILE *curve)
 {
     const size_t to = bench_number("to"), shown = bench_number("rows");
     const size_t step = strstr(q->cipher, "CBC") != NULL ? 16 : 1;
-    const double ceiling = ceiling_of_direction(q->cipher, q->kernel, strcmp(q->direction, "encrypt") == 0);
+    const double ceiling = ceiling_of(q->cipher, q->kernel, strcmp(q->direction, "encrypt") == 0);
     struct fall falls[FINALISTS];
     char title[64];
 

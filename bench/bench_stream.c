@@ -232,7 +232,7 @@ int main(int argc, char **argv)
     OSSL_LIB_CTX *ctx = strcmp(bench_text("provider"), "default") == 0 ? bench_ctx_default() : bench_ctx_aesop(NULL);
     EVP_CIPHER *cipher = EVP_CIPHER_fetch(ctx, bench_text("cipher"), NULL);
 
-    const double ceiling = ceiling_of(bench_text("cipher"), "auto");
+    const double ceiling = ceiling_of(bench_text("cipher"), "auto", 1);
 
     bench_check(cipher != NULL, bench_text("cipher"));
 

@@ -95,8 +95,8 @@ int main(int argc, char **argv)
         for (int side = 0; side < SIDES; side++)
             connection_open(&connections[side], libctx[side], settings, &identity);
         /* Each byte is encrypted and decrypted. */
-        const double ceiling = 1 / (1 / ceiling_of_direction(settings->suite->cipher, "auto", 1) +
-                                    1 / ceiling_of_direction(settings->suite->cipher, "auto", 0));
+        const double ceiling = 1 / (1 / ceiling_of(settings->suite->cipher, "auto", 1) +
+                                    1 / ceiling_of(settings->suite->cipher, "auto", 0));
         for (size_t s = 0; s < sizes->count; s++)
             row(settings, connections, ceiling, sizes->numbers[s]);
         for (int side = 0; side < SIDES; side++)

@@ -14,7 +14,7 @@
 /* Instructions that one call of an instruction loop executes. */
 #define CEILING_INSTRUCTIONS 9600
 
-enum { CEILING_GCM_MIXES = 4 };
+enum { CEILING_GCM_MIXES = 4, CEILING_KEY_SIZES = 3 };
 
 typedef void ceiling_mix(uint8_t *out, const uint8_t *in, uint32_t rounds);
 
@@ -36,19 +36,19 @@ struct ceiling_loops {
 
 extern const struct ceiling_loops ceiling_aesni, ceiling_vaes256, ceiling_vaes512;
 
-/* The loops of that kernel ("auto": of the widest that this CPU has), or NULL where this CPU lacks it. */
-const struct ceiling_loops *ceiling_loops_of(const char *kernel);
+/* What a kernel can reach at the most. By key size, in the order 128, 192, 256: GB/s of text. */
+struct ceiling {
+    const struct ceiling_loops *loops;
+    double aesenc, aesenc_latency, clmul, aesenc_clmul; /* instructions per ns */
+    double gcm[CEILING_KEY_SIZES], cbc_dec[CEILING_KEY_SIZES];
+    /* Whatever the kernel: each block waits for all AES instructions of the one before. */
+    double cbc_enc[CEILING_KEY_SIZES];
+};
 
-/* Instructions per nanosecond in one of the loops of instructions. */
-double ceiling_instructions_per_ns(void (*loop)(void *buffer), double seconds);
+/* That of a kernel ("auto": the widest that this CPU has), or NULL where this CPU lacks it. The first call measures. */
+const struct ceiling *ceiling_of_kernel(const char *kernel);
 
-/*
- * GB/s of text at the most with that kernel, measured now; `cipher` is an EVP name, AES-*-GCM or AES-*-CBC
- * (decryption). 0 where this CPU lacks it or the cipher is another.
- */
-double ceiling_of(const char *cipher, const char *kernel);
-
-/* The same for a direction: CBC encryption waits for each AES instruction before the next, whatever the kernel. */
-double ceiling_of_direction(const char *cipher, const char *kernel, int encrypting);
+/* GB/s of a cipher (one of BENCH_CIPHERS) in one direction, NAN where this CPU lacks the kernel. */
+double ceiling_of(const char *cipher, const char *kernel, int encrypting);
 
 #endif

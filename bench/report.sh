@@ -216,8 +216,9 @@ other places, and the medians of the passes count: where they lie moves a figure
 shared machine do so for moments.
 
 A share is that of the ceiling: what the CPU reaches in a loop of the same instructions of which none has to wait for
-another. A few percent above 100 are GCM's: a table takes the place of the first round of AES, which the loop does, and
-the order of a kernel's instructions may suit the CPU better than the loop's. Each program under bench/ answers one
+another, by the faster quartile of its slices. A few percent above 100 are GCM's: a table takes the place of the first
+round of AES, which the loop does, and the order of a kernel's instructions may suit the CPU better than the loop's.
+Each program under bench/ answers one
 question and can be run by itself: \`bench_cipher --cipher AES-256-GCM --size 1350\`; \`--help\` names its options.
 
 ## Goals
