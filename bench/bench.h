@@ -16,7 +16,7 @@
 
 #include "bench/options.h"
 
-#define BENCH_MAX_SUBJECTS 20
+#define BENCH_MAX_SUBJECTS 24
 #define BENCH_ROUNDS_MAX 400
 
 struct bench_subject {

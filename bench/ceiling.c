@@ -32,7 +32,8 @@ static void run_loop(void *arg, size_t count)
 }
 
 enum { AESENC, AESENC_LATENCY, CLMUL, AESENC_CLMUL, SERIAL, GCM };
-enum { CBC_DEC = GCM + CEILING_KEY_SIZES * CEILING_GCM_MIXES, LOOPS = CBC_DEC + CEILING_KEY_SIZES };
+enum { CBC_DEC = GCM + CEILING_KEY_SIZES * CEILING_GCM_MIXES };
+enum { LOOPS = CBC_DEC + CEILING_KEY_SIZES * CEILING_CBC_MIXES };
 
 /*
  * ns that a call of each loop takes when nothing disturbs. What does lasts for tenths of a second: all loops take turns
@@ -64,6 +65,19 @@ static uint32_t rounds_of(size_t key_size)
     return 10 + 2 * (uint32_t)key_size;
 }
 
+static void set_mixes(struct loop loops[], ceiling_mix *const mixes[], size_t count)
+{
+    for (size_t i = 0; i < CEILING_KEY_SIZES * count; i++)
+        loops[i] = (struct loop){ .mix = mixes[i % count], .rounds = rounds_of(i / count) };
+}
+
+/* By key size the GB/s of the fastest. */
+static void get_mixes(double gb[CEILING_KEY_SIZES], const double ns[], size_t count)
+{
+    for (size_t i = 0; i < CEILING_KEY_SIZES * count; i++)
+        gb[i / count] = fmax(gb[i / count], CEILING_TEXT_BYTES / ns[i]);
+}
+
 static void fill(struct ceiling *c, const struct ceiling_loops *l)
 {
     struct loop loops[LOOPS] = { [AESENC] = { .instructions = l->aesenc },
@@ -73,23 +87,18 @@ static void fill(struct ceiling *c, const struct ceiling_loops *l)
                                  [SERIAL] = { .instructions = ceiling_aesni.aesenc_latency } };
     double ns[LOOPS];
 
-    for (size_t k = 0; k < CEILING_KEY_SIZES; k++) {
-        for (size_t i = 0; i < CEILING_GCM_MIXES; i++)
-            loops[GCM + k * CEILING_GCM_MIXES + i] = (struct loop){ .mix = l->gcm[i], .rounds = rounds_of(k) };
-        loops[CBC_DEC + k] = (struct loop){ .mix = l->cbc_dec, .rounds = rounds_of(k) };
-    }
+    set_mixes(&loops[GCM], l->gcm, CEILING_GCM_MIXES);
+    set_mixes(&loops[CBC_DEC], l->cbc_dec, CEILING_CBC_MIXES);
     measure(ns, loops);
     *c = (struct ceiling){ .loops = l,
                            .aesenc = CEILING_INSTRUCTIONS / ns[AESENC],
                            .aesenc_latency = CEILING_INSTRUCTIONS / ns[AESENC_LATENCY],
                            .clmul = CEILING_INSTRUCTIONS / ns[CLMUL],
                            .aesenc_clmul = CEILING_INSTRUCTIONS / ns[AESENC_CLMUL] };
-    for (size_t k = 0; k < CEILING_KEY_SIZES; k++) {
-        for (size_t i = 0; i < CEILING_GCM_MIXES; i++)
-            c->gcm[k] = fmax(c->gcm[k], CEILING_TEXT_BYTES / ns[GCM + k * CEILING_GCM_MIXES + i]);
-        c->cbc_dec[k] = CEILING_TEXT_BYTES / ns[CBC_DEC + k];
+    get_mixes(c->gcm, &ns[GCM], CEILING_GCM_MIXES);
+    get_mixes(c->cbc_dec, &ns[CBC_DEC], CEILING_CBC_MIXES);
+    for (size_t k = 0; k < CEILING_KEY_SIZES; k++)
         c->cbc_enc[k] = AESOP_BLOCK_BYTES * CEILING_INSTRUCTIONS / ns[SERIAL] / rounds_of(k);
-    }
 }
 
 const struct ceiling *ceiling_of_kernel(const char *kernel)

@@ -14,7 +14,7 @@
 /* Instructions that one call of an instruction loop executes. */
 #define CEILING_INSTRUCTIONS 9600
 
-enum { CEILING_GCM_MIXES = 4, CEILING_KEY_SIZES = 3 };
+enum { CEILING_GCM_MIXES = 4, CEILING_CBC_MIXES = 2, CEILING_KEY_SIZES = 3 };
 
 typedef void ceiling_mix(uint8_t *out, const uint8_t *in, uint32_t rounds);
 
@@ -28,10 +28,11 @@ struct ceiling_loops {
     void (*aesenc_clmul)(void *buffer); /* two to one */
     /*
      * All that the modes do to CEILING_TEXT_BYTES, but for the dependencies between blocks: loads, stores, shuffles,
-     * additions. GCM with four vectors in flight or eight, which hangs on the number of registers and on the compiler,
-     * and with three multiplications or four, which hangs on the CPU: the fastest counts.
+     * additions. With four vectors in flight or eight, which hangs on the number of registers, on the compiler and on how
+     * the CPU happens to deal instructions out; GCM with three multiplications or four, which hangs on the CPU: the
+     * fastest counts.
      */
-    ceiling_mix *gcm[CEILING_GCM_MIXES], *cbc_dec;
+    ceiling_mix *gcm[CEILING_GCM_MIXES], *cbc_dec[CEILING_CBC_MIXES];
 };
 
 extern const struct ceiling_loops ceiling_aesni, ceiling_vaes256, ceiling_vaes512;

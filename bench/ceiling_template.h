@@ -83,6 +83,19 @@ VEC_INLINE void mix_round(vec s[], const int n, const struct aesop_aes_key *key,
         s[i] = decrypt ? vec_aesdec(s[i], k) : vec_aesenc(s[i], k);
 }
 
+/* Those that longer keys have before the last one. */
+VEC_INLINE void mix_longer(vec s[], const int n, const struct aesop_aes_key *key, uint32_t rounds, const int decrypt)
+{
+    if (rounds == 10)
+        return;
+    mix_round(s, n, key, 10, decrypt);
+    mix_round(s, n, key, 11, decrypt);
+    if (rounds == 12)
+        return;
+    mix_round(s, n, key, 12, decrypt);
+    mix_round(s, n, key, 13, decrypt);
+}
+
 /* The products of one vector with its power of H, by Karatsuba three, else four. */
 VEC_INLINE void mix_multiply(vec product[4], const struct mix_key *key, const uint8_t *in, const int i,
                              const int karatsuba)
@@ -138,8 +151,7 @@ VEC_INLINE void mix_gcm(uint8_t *out, const uint8_t *in, uint32_t rounds, const 
             if (r % 2 == 0 && (int)r <= n)
                 mix_hash(sum, key, in + at, (int)r - 2, karatsuba);
         }
-        for (uint32_t r = 10; r < rounds; r++)
-            mix_round(s, n, &key->aes, r, 0);
+        mix_longer(s, n, &key->aes, rounds, 0);
         BLOCK_FORGET(in);
         UNROLL
         for (int i = 0; i < n; i++)
@@ -169,25 +181,37 @@ static VEC_TARGET void KERNEL(gcm_eight_schoolbook)(uint8_t *out, const uint8_t 
     mix_gcm(out, in, rounds, 8, 0);
 }
 
-static VEC_TARGET void KERNEL(cbc_dec)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+VEC_INLINE void mix_cbc_dec(uint8_t *out, const uint8_t *in, uint32_t rounds, const int n)
 {
     static struct mix_key zeros;
     struct mix_key *key = &zeros;
 
-    for (size_t at = 0; at < CEILING_TEXT_BYTES; at += MIX_VECTORS * VEC_BYTES) {
+    for (size_t at = 0; at < CEILING_TEXT_BYTES; at += n * VEC_BYTES) {
         vec s[MIX_VECTORS];
 
         BLOCK_FORGET(key);
         UNROLL
-        for (int i = 0; i < MIX_VECTORS; i++)
+        for (int i = 0; i < n; i++)
             s[i] = vec_xor(vec_load(in + at + i * VEC_BYTES), vec_round_key(&key->aes, 0));
-        for (uint32_t r = 1; r < rounds; r++)
-            mix_round(s, MIX_VECTORS, &key->aes, r, 1);
         UNROLL
-        for (int i = 0; i < MIX_VECTORS; i++)
+        for (uint32_t r = 1; r < 10; r++)
+            mix_round(s, n, &key->aes, r, 1);
+        mix_longer(s, n, &key->aes, rounds, 1);
+        UNROLL
+        for (int i = 0; i < n; i++)
             vec_store(out + at + i * VEC_BYTES, vec_aesdeclast(s[i], vec_xor(vec_round_key(&key->aes, rounds),
                                                                              vec_load(in + at + i * VEC_BYTES + 16))));
     }
+}
+
+static VEC_TARGET void KERNEL(cbc_dec_four)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+{
+    mix_cbc_dec(out, in, rounds, 4);
+}
+
+static VEC_TARGET void KERNEL(cbc_dec_eight)(uint8_t *out, const uint8_t *in, uint32_t rounds)
+{
+    mix_cbc_dec(out, in, rounds, 8);
 }
 
 const struct ceiling_loops KERNEL(ceiling) = {
@@ -200,5 +224,5 @@ const struct ceiling_loops KERNEL(ceiling) = {
     .aesenc_clmul = KERNEL(aesenc_clmul),
     .gcm = { KERNEL(gcm_four_karatsuba), KERNEL(gcm_eight_karatsuba), KERNEL(gcm_four_schoolbook),
              KERNEL(gcm_eight_schoolbook) },
-    .cbc_dec = KERNEL(cbc_dec),
+    .cbc_dec = { KERNEL(cbc_dec_four), KERNEL(cbc_dec_eight) },
 };
