@@ -218,10 +218,7 @@ OSSL_LIB_CTX *bench_ctx_default(void)
 {
     OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
 
-    if (ctx == NULL || OSSL_PROVIDER_load(ctx, "default") == NULL) {
-        ERR_print_errors_fp(stderr);
-        exit(1);
-    }
+    bench_check(ctx != NULL && OSSL_PROVIDER_load(ctx, "default") != NULL, "default");
     return ctx;
 }
 
@@ -233,22 +230,16 @@ OSSL_LIB_CTX *bench_ctx_aesop(const char *kernel)
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
 
-    if (f == NULL || ctx == NULL) {
-        perror(path);
-        exit(1);
-    }
+    bench_check(f != NULL && ctx != NULL, path);
     /* Not activated by the file, which would keep silent about a failure. */
     fprintf(f,
             "openssl_conf = init\n[init]\nproviders = providers\n[providers]\naesop = aesop_section\n"
             "[aesop_section]\nmodule = %s/aesop.so\nkernel = %s\n",
-            dir != NULL ? dir : AESOP_MODULE_DIR, kernel != NULL ? kernel : "auto");
+            dir != NULL ? dir : AESOP_MODULE_DIR, kernel);
     fclose(f);
-    if (!OSSL_LIB_CTX_load_config(ctx, path) || OSSL_PROVIDER_load(ctx, "aesop") == NULL ||
-        OSSL_PROVIDER_load(ctx, "default") == NULL || !EVP_set_default_properties(ctx, "?provider=aesop")) {
-        ERR_print_errors_fp(stderr);
-        OSSL_LIB_CTX_free(ctx);
-        ctx = NULL;
-    }
+    const int ok = OSSL_LIB_CTX_load_config(ctx, path) && OSSL_PROVIDER_load(ctx, "aesop") != NULL &&
+                   OSSL_PROVIDER_load(ctx, "default") != NULL && EVP_set_default_properties(ctx, "?provider=aesop");
     remove(path);
+    bench_check(ok, "aesop");
     return ctx;
 }

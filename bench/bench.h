@@ -20,7 +20,6 @@
 #define BENCH_ROUNDS_MAX 400
 
 struct bench_subject {
-    const char *name;
     void (*run)(void *arg, size_t count); /* does the operation count times */
     void *arg;
 
@@ -56,12 +55,8 @@ unsigned char *bench_alloc(size_t size);
 /* One row of the table and of the CSV file, tab-separated fields by printf format; the first row is the heading. */
 void bench_row(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/*
- * A library context with aesop on that kernel (NULL: its choice) from AESOP_MODULE_DIR, or NULL with errors on
- * stderr.
- */
+/* A library context with aesop on that kernel, or "auto", from the folder AESOP_MODULE_DIR; one with default alone. */
 OSSL_LIB_CTX *bench_ctx_aesop(const char *kernel);
-/* One with default alone. */
 OSSL_LIB_CTX *bench_ctx_default(void);
 
 #endif

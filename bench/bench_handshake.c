@@ -197,7 +197,7 @@ static void measure_thread(struct scene scenes[], size_t count)
     uint64_t random = 1;
 
     for (size_t i = 0; i < count; i++)
-        subjects[i] = (struct bench_subject){ .name = "", .run = run_handshakes, .arg = &scenes[i] };
+        subjects[i] = (struct bench_subject){ .run = run_handshakes, .arg = &scenes[i] };
     handshakes = (size_t)fmax(1e6 / bench_once(&subjects[0], 10), HANDSHAKES_MIN);
     for (const double end = bench_now() + bench_seconds(); rounds < SLICES_MAX && (rounds < 5 || bench_now() < end);
          rounds++) {

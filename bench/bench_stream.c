@@ -145,9 +145,9 @@ static BIO *make_filter(const struct operation *o, int encrypt)
 /* A row of the table. */
 static void measure(struct operation *o)
 {
-    struct bench_subject subjects[] = { { "evp", run_evp, o, 0, 0, 0, 0 },
-                                        { "evp+bio", run_evp_bio, o, 0, 0, 0, 0 },
-                                        { "filter", run_filter, o, 0, 0, 0, 0 } };
+    struct bench_subject subjects[] = { { .run = run_evp, .arg = o },
+                                        { .run = run_evp_bio, .arg = o },
+                                        { .run = run_filter, .arg = o } };
     unsigned char *text = bench_alloc(o->size);
     BIO *made = BIO_new(BIO_s_mem()), *writer;
     unsigned long before;
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
     const struct bench_list *sizes = bench_list("size"), *buffers = bench_list("buffer");
     const struct bench_list *formats = bench_list("format"), *directions = bench_list("direction");
     const struct bench_list *sides = bench_list("side");
-    OSSL_LIB_CTX *ctx = strcmp(bench_text("provider"), "default") == 0 ? bench_ctx_default() : bench_ctx_aesop(NULL);
+    OSSL_LIB_CTX *ctx = strcmp(bench_text("provider"), "default") == 0 ? bench_ctx_default() : bench_ctx_aesop("auto");
     EVP_CIPHER *cipher = EVP_CIPHER_fetch(ctx, bench_text("cipher"), NULL);
 
     const double ceiling = ceiling_of(bench_text("cipher"), "auto", 1);
