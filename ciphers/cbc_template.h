@@ -82,12 +82,12 @@ VEC_INLINE void cbc_dec_some(const struct aesop_aes_key *key, uint8_t *out, cons
 }
 
 static VEC_TARGET void KERNEL(cbc_dec)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len,
-                                       uint8_t iv[16])
+                                       uint8_t iv[16]);
+
+/* More than a batch. Apart from shorter runs, for which registers would be saved for nothing. */
+static __attribute__((noinline)) VEC_TARGET void KERNEL(cbc_dec_long)(const struct aesop_aes_key *key, uint8_t *out,
+                                                                      const uint8_t *in, size_t len, uint8_t iv[16])
 {
-    if (VEC_BLOCKS > 1 && len < VEC_BYTES) {
-        aesop_kernels_aesni.cbc_dec(key, out, in, len, iv);
-        return;
-    }
     for (; len > (CBC_BATCH + CBC_LEAST) * VEC_BYTES; len -= CBC_BATCH * VEC_BYTES) {
         cbc_dec_some(key, out, in, CBC_BATCH, CBC_BATCH * VEC_BYTES, iv, 0);
         in += CBC_BATCH * VEC_BYTES;
@@ -98,6 +98,20 @@ static VEC_TARGET void KERNEL(cbc_dec)(const struct aesop_aes_key *key, uint8_t 
         in += CBC_LEAST * VEC_BYTES;
         out += CBC_LEAST * VEC_BYTES;
         len -= CBC_LEAST * VEC_BYTES;
+    }
+    KERNEL(cbc_dec)(key, out, in, len, iv);
+}
+
+static VEC_TARGET void KERNEL(cbc_dec)(const struct aesop_aes_key *key, uint8_t *out, const uint8_t *in, size_t len,
+                                       uint8_t iv[16])
+{
+    if (VEC_BLOCKS > 1 && len < VEC_BYTES) {
+        aesop_kernels_aesni.cbc_dec(key, out, in, len, iv);
+        return;
+    }
+    if (len > CBC_BATCH * VEC_BYTES) {
+        KERNEL(cbc_dec_long)(key, out, in, len, iv);
+        return;
     }
     switch ((len + VEC_BYTES - 1) / VEC_BYTES) {
     case 8:
