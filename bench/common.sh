@@ -4,10 +4,18 @@
 # Sourced by the scripts here: where things are, and the openssl command with and without aesop.
 #   AESOP_BUILD_DIR   the build whose module is measured (build/)
 #   OPENSSL           the openssl command (that of PATH; for instance build/openssl/4.0/openssl)
+# --help shows what stands at the script's top.
+
+if [[ ${1-} == --help ]]; then
+    sed -n '4,/^[^#]/s/^# \{0,1\}//p' "$0"
+    exit
+fi
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${AESOP_BUILD_DIR:-$root/build}
 openssl=${OPENSSL:-openssl}
+[[ -x $build/bin/aesop ]] ||
+    { echo "$build: aesop is not built there; run.sh builds it, AESOP_BUILD_DIR names another folder" >&2; exit 1; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -25,8 +25,8 @@ struct bench_option {
 #define BENCH_MAX_BYTES 1073741824
 
 /*
- * Takes the command line: these options, which end with one that has no name, --seconds S (per row) and --csv FILE. Says
- * for --help what there is, and ends the program with status 2 where something is wrong.
+ * Takes the command line: these options, which end with one that has no name, --seconds S (per row) and --csv FILE.
+ * Says for --help what there is, and ends the program with status 2 where something is wrong.
  */
 void bench_options_read(int argc, char **argv, const char *question, const struct bench_option options[]);
 

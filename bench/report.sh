@@ -3,18 +3,24 @@
 #
 # Runs all benchmarks and writes docs/benchmarks.md with its charts and the README's table; the figures stay as CSV in
 # build/bench-results.
-# Usage: report.sh [SECONDS-PER-ROW]   (0.15: about eight minutes), or
+# Usage: report.sh [SECONDS-PER-ROW]   (0.15: about ten minutes), or
 #        report.sh --write               from the figures that are there
 set -euo pipefail
+
+seconds=${1:-0.15}
+case $seconds in
+--help) sed -n '4,/^[^#]/s/^# \{0,1\}//p' "$0" && exit ;;
+--write | [0-9]*) ;;
+*) echo "$seconds: allowed are a number of seconds, --write and --help" >&2 && exit 2 ;;
+esac
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/setup.sh
 . scripts/setup.sh
-seconds=${1:-0.15}
 
 setup_install "${build_needs[@]}" gnuplot=gnuplot-nox clang=clang /usr/include/intel-ipsec-mb.h=libipsec-mb-dev \
     /usr/share/keyrings/debian-archive-keyring.gpg=debian-archive-keyring
-setup_demand "${build_needs[@]}" gnuplot=gnuplot-nox
+setup_demand "${build_needs[@]}"
 build=${AESOP_BUILD_DIR:-$root/build}
 export AESOP_BUILD_DIR=$build
 
@@ -32,11 +38,15 @@ fi
 
 # shellcheck source=bench/common.sh
 . bench/common.sh
-results=$build/bench-results
+figures=$build/bench-results
 docs=${AESOP_DOCS_DIR:-$root/docs}
-report=$docs/benchmarks.md
 here=$(release)
-mkdir -p "$results" "$docs"
+mkdir -p "$docs"
+[[ -w $docs ]] || { echo "$docs: cannot be written to; AESOP_DOCS_DIR names another folder" >&2; exit 1; }
+# All is made here and brought to its place when it is complete.
+results=$figures.new
+written=$work/docs
+mkdir "$written"
 
 # --- measure --------------------------------------------------------------------------------------------------------
 
@@ -53,17 +63,25 @@ on() {
         2>"$results/$2.log" || { echo "left out: $2: $(tail -n 1 "$results/$2.log")"; rm -f "$results/$2.csv"; }
 }
 
+# speed RELEASE COMMAND: what users see who compare with that openssl command
+speed() {
+    echo "== speed-$1 ($SECONDS s)"
+    OPENSSL=$2 bench/speed.sh --ceilings "$results/ceiling-modes.csv" >"$results/speed-$1.csv"
+}
+
 sizes=16,64,256,1024,1350,4096,8192,16384,65536,1048576
 
 measure_all() {
-    local other compiler folder
-    rm -f "$results"/*
+    local other compiler folder preload=$work/libaesop-fetch.so
+    ln -s "$build/lib/libaesop-fetch.so" "$preload" # by a path without blanks, at which LD_PRELOAD would be split
     measure ceiling-instructions ceiling --table instructions
     measure ceiling-modes ceiling --table modes
     measure "cipher-$here" cipher --size "$sizes,16777216,67108864" \
         --cipher AES-128-GCM,AES-192-GCM,AES-256-GCM,AES-128-CBC,AES-192-CBC,AES-256-CBC
     measure cipher-kernels cipher --cipher AES-128-GCM,AES-128-CBC --kernel aesni,vaes256 --size "$sizes"
     measure rekey cipher --cipher AES-128-GCM,AES-256-GCM --direction encrypt --init key --size 16,64,256,1024,16384
+    measure new-cipher cipher --cipher AES-128-GCM,AES-256-GCM --direction encrypt --init cipher \
+        --size 16,64,256,1024,16384
     measure in-place cipher --cipher AES-128-GCM,AES-128-CBC --place same --size 16,64,1350,16384,1048576
     for other in 3.5 3.6 4.0; do
         [[ $other == "$here" ]] || on "$other" "cipher-$other" cipher --cipher AES-128-GCM,AES-128-CBC --size "$sizes"
@@ -77,8 +95,7 @@ measure_all() {
     measure stream stream --buffer 2048,32768,1048576
     measure resolver resolver --tables threads --rounds 15 --microseconds 200
     measure resolver-memory resolver --tables memory
-    LD_PRELOAD=$build/lib/libaesop-fetch.so \
-        measure resolver-preload resolver --tables threads --threads 1 --rounds 9
+    LD_PRELOAD=$preload measure resolver-preload resolver --tables threads --threads 1 --rounds 9
     [[ $here == 4.0 ]] || on 4.0 resolver-4.0 resolver --tables threads --threads 1 --rounds 9
     if [[ -x $build/bench/bench_handshake ]]; then
         # Ratios near 1 take longer.
@@ -86,16 +103,12 @@ measure_all() {
         seconds=$(awk "BEGIN { print 2 * $seconds }") measure handshake-memory handshake --tables memory --key ecdsa \
             --threads 1
         seconds=$(awk "BEGIN { print 6 * $seconds }") measure handshake-preload handshake --tables preload --threads 2 \
-            --repeats 4
+            --repeats 4 --preload "$preload"
     fi
     echo "== loopback ($SECONDS s)"
     bench/tls.sh 300 6 >"$results/loopback.csv"
-    echo "== speed ($SECONDS s)"
-    bench/speed.sh --ceilings "$results/ceiling-modes.csv" >"$results/speed-$here.csv"
-    if [[ -x build/openssl/4.0/openssl ]]; then
-        OPENSSL=$root/build/openssl/4.0/openssl bench/speed.sh --ceilings "$results/ceiling-modes.csv" aes-128-gcm: \
-            >"$results/speed-4.0.csv"
-    fi
+    speed "$here" "$openssl"
+    [[ $here == 4.0 || ! -x build/openssl/4.0/openssl ]] || speed 4.0 "$root/build/openssl/4.0/openssl"
     if command -v clang >/dev/null; then
         echo "== compilers ($SECONDS s)"
         build_benchmarks "$build/variants/bench-clang" bench_kernel -DCMAKE_C_COMPILER=clang -DAESOP_BUILD_TESTS=OFF
@@ -107,20 +120,32 @@ measure_all() {
         done
     fi
 }
-[[ $seconds == --write ]] || measure_all
+if [[ $seconds != --write ]]; then
+    rm -rf "$results"
+    mkdir "$results"
+    measure_all
+    rm -rf "$figures"
+    mv "$results" "$figures"
+fi
+[[ -d $figures ]] || { echo "$figures: no figures are there; report.sh without --write measures them" >&2; exit 1; }
+results=$work/figures # with tables that are made of others
+cp -r "$figures" "$results"
 
 # --- write ----------------------------------------------------------------------------------------------------------
 
 echo "== report ($SECONDS s)"
+missing=$work/missing
 
 # table NAME [COLUMNS [WHERE]]
 table() {
-    awk -v mode=table -v columns="${2-}" -v where="${3-}" -f bench/tables.awk "$results/$1.csv"
+    awk -v mode=table -v columns="${2-}" -v where="${3-}" -f bench/tables.awk "$results/$1.csv" ||
+        echo "$1" >>"$missing"
 }
 
 # pivot NAME ROWS ACROSS VALUE [WHERE]
 pivot() {
-    awk -v mode=pivot -v rows="$2" -v across="$3" -v value="$4" -v where="${5-}" -f bench/tables.awk "$results/$1.csv"
+    awk -v mode=pivot -v rows="$2" -v across="$3" -v value="$4" -v where="${5-}" -f bench/tables.awk \
+        "$results/$1.csv" || echo "$1" >>"$missing"
 }
 
 # Everything that there is a goal for: what openssl cipher direction kernel bytes value [most]. The most is what a
@@ -191,8 +216,9 @@ awk -F, -v here="$here" '
       printf "%s,%s,%s,%s,%s\n", $1 == "evp" ? "EVP " release : "kernels alone", $2, $3, $4, fall }
     ' "$results"/scan*.csv >"$results/falls.csv"
 for chart in "AES-128-GCM encrypt gcm" "AES-128-CBC decrypt cbc"; do
+    command -v gnuplot >/dev/null || { echo "left out: charts: gnuplot is not installed"; break; }
     read -r cipher direction name <<<"$chart"
-    gnuplot -e "results='$results'; docs='$docs'; here='$here'; releases='${releases% }'" \
+    gnuplot -e "results='$results'; docs='$written'; here='$here'; releases='${releases% }'" \
         -e "cipher='$cipher'; direction='$direction'; name='$name'" bench/plot.gp
 done
 
@@ -287,6 +313,10 @@ $(pivot in-place cipher,direction bytes ratio)
 Key and IV anew for each message:
 
 $(pivot rekey cipher bytes ratio)
+
+The cipher named again as well, which takes a context of the provider's anew:
+
+$(pivot new-cipher cipher bytes ratio)
 
 ## Releases of OpenSSL
 
@@ -438,8 +468,10 @@ TEXT
             echo
         done
     fi
-} >"$report.new"
-mv "$report.new" "$report"
+} >"$written/benchmarks.md"
+[[ -e $written/gcm-ratio.svg ]] || sed -i '/^!\[.*svg)$/d' "$written/benchmarks.md"
+[[ ! -e $missing ]] || { echo "no report: the figures lack $(tr '\n' ' ' <"$missing")" >&2; exit 1; }
+cp "$written"/* "$docs/"
 
 # The README's table: a part of that of all releases
 if [[ $docs == "$root/docs" ]]; then
@@ -448,4 +480,4 @@ if [[ $docs == "$root/docs" ]]; then
     { echo; pivot readme OpenSSL,cipher,direction bytes ratio; echo; } >"$results/readme.md"
     sed -i -e '/^<!-- bench.report/,/^<!-- end/{ //!d }' -e "/^<!-- bench.report/r $results/readme.md" README.md
 fi
-echo "$report ($SECONDS s)"
+echo "$docs/benchmarks.md ($SECONDS s)"

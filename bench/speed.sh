@@ -5,7 +5,7 @@
 # CPU time that it measures. It sets key and IV anew for each GCM message; -aead adds associated data, -decrypt a tag,
 # -multi 2 a second process. With the modes' table of bench_ceiling, as CSV, also aesop's share of the ceiling.
 #
-# Usage: speed.sh [--seconds S] [--ceilings FILE] [CIPHER:OPTIONS...]   for instance "aes-128-gcm:-aead -decrypt"
+# Usage: speed.sh [--seconds S] [--ceilings FILE] [CIPHER[:OPTIONS]...]   for instance "aes-128-gcm:-aead -decrypt"
 # AESOP_BUILD_DIR, OPENSSL: see common.sh
 set -euo pipefail
 
@@ -17,7 +17,7 @@ while [[ ${1-} == --* ]]; do
     case $1 in
     --seconds) seconds=${2?--seconds: how many?} ;;
     --ceilings) ceilings=${2?--ceilings: which file?} ;;
-    *) echo "$1: allowed are --seconds S and --ceilings FILE, then CIPHER:OPTIONS" >&2; exit 2 ;;
+    *) echo "$1: allowed are --seconds S and --ceilings FILE, then CIPHER[:OPTIONS]" >&2; exit 2 ;;
     esac
     shift 2
 done
@@ -26,7 +26,8 @@ done
 
 # bytes_per_second stock|aesop OPTION...: the last field of the last "+F:25:AES-128-GCM:1535477760.00"
 bytes_per_second() {
-    with "$1" "$openssl" speed -mr -seconds "$seconds" "${@:2}" 2>/dev/null | sed -n 's/^+F:.*://p' | tail -n 1
+    with "$1" "$openssl" speed -mr -seconds "$seconds" "${@:2}" 2>"$work/speed.log" | sed -n 's/^+F:.*://p' |
+        tail -n 1 | grep . || { echo "$openssl speed ${*:2}: $(head -n 1 "$work/speed.log")" >&2; exit 1; }
 }
 
 # ceiling CIPHER OPTIONS: GB/s, with the widest kernel that this CPU has, in all processes together
@@ -48,8 +49,8 @@ ceiling() {
 
 echo "cipher,options,bytes,stock_MB/s,aesop_MB/s,ratio,share%"
 for subject; do
-    cipher=${subject%%:*}
-    read -r -a options <<<"${subject#*:}"
+    IFS=: read -r cipher options <<<"$subject"
+    read -r -a options <<<"$options"
     most=$(ceiling "$cipher" "${options[*]}")
     for bytes in 16 64 256 1024 8192 16384; do # as openssl speed itself
         stock=$(bytes_per_second stock -evp "$cipher" -bytes "$bytes" "${options[@]}")

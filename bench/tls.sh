@@ -13,13 +13,15 @@ set -euo pipefail
 megabytes=${1:-512}
 transfers=${2:-3}
 
+server=
+trap '[[ -z $server ]] || kill "$server"; rm -rf "$work"' EXIT
 cd "$work"
 truncate -s "${megabytes}MB" body
 "$openssl" req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -subj /CN=localhost -days 2 2>/dev/null
 
 # transfer stock|aesop SUITE: prints seconds of wall time, and of CPU time in client and server
 transfer() {
-    local server port client
+    local port client
     : >server.log # that of the transfer before names another port
     OPENSSL_CONF=$(conf_of "$1") "$openssl" s_server -accept 127.0.0.1:0 -key key.pem -cert cert.pem -tls1_3 \
         -ciphersuites "$2" -HTTP </dev/null >server.log 2>&1 &
@@ -38,6 +40,7 @@ transfer() {
         { split(client, c); print c[1], c[2] + c[3] + ($14 + $15) / hz }' "/proc/$server/stat"
     kill "$server"
     wait "$server" 2>/dev/null || true
+    server=
 }
 
 echo "suite,with,GB/s,cpu_s_per_GB"
