@@ -19,6 +19,11 @@
 #define BENCH_MAX_SUBJECTS 24
 #define BENCH_ROUNDS_MAX 400
 
+/* A list as people have it: much like the one of the JDK for TLS. */
+#define BENCH_CONSTRAINTS \
+    "SSLv3, TLSv1, TLSv1.1, DTLSv1.0, RC4, DES, MD5withRSA, DH keySize < 1024, EC keySize < 224, 3DES_EDE_CBC, anon, " \
+    "NULL, ECDH, TLS_RSA_*"
+
 struct bench_subject {
     void (*run)(void *arg, size_t count); /* does the operation count times */
     void *arg;

@@ -23,10 +23,6 @@
 
 enum { THREADS_MAX = 64, ROUNDS_MAX = 1000, BATCH = 64, ATTEMPTS = 100 };
 
-#define CONSTRAINTS \
-    "SSLv3, TLSv1, TLSv1.1, DTLSv1.0, RC4, DES, MD5withRSA, DH keySize < 1024, EC keySize < 224, 3DES_EDE_CBC, anon, " \
-    "NULL, ECDH, TLS_RSA_*"
-
 static OSSL_LIB_CTX *libctx;
 static AESOP_RESOLVER *resolver, *full; /* the latter is always about to evict */
 static AESOP_RESOLVER *own[THREADS_MAX];
@@ -335,8 +331,8 @@ int main(int argc, char **argv)
     resolver = AESOP_RESOLVER_new(libctx, 0, 0, 0);
     full = AESOP_RESOLVER_new(libctx, 16, 0, 0);
     bench_check(resolver != NULL && full != NULL, "AESOP_RESOLVER_new");
-    bench_check(AESOP_RESOLVER_set_constraints(resolver, CONSTRAINTS), "constraints");
-    bench_check(AESOP_RESOLVER_set_constraints(full, CONSTRAINTS), "constraints");
+    bench_check(AESOP_RESOLVER_set_constraints(resolver, BENCH_CONSTRAINTS), "constraints");
+    bench_check(AESOP_RESOLVER_set_constraints(full, BENCH_CONSTRAINTS), "constraints");
     for (size_t i = 0; i < tables->count; i++) {
         if (strcmp(tables->items[i], "threads") == 0)
             print_threads(bench_list("threads"), bench_number("rounds"), (double)bench_number("microseconds") * 1e-6);

@@ -10,7 +10,7 @@
 #define OPTIONS_MAX 16
 
 static const struct bench_option common_options[] = {
-    { "seconds", "0.3", "for a row", .most = 3600, .fractions = 1 },
+    { "seconds", "0.3", "for a row, unless rounds or passes are counted", .most = 3600, .fractions = 1 },
     { .name = "csv", .says = "gets the rows, separated by commas" },
     { .name = NULL },
 };
