@@ -114,8 +114,22 @@ VEC_INLINE void mix_multiply(vec product[4], const struct mix_key *key, const ui
     }
 }
 
-/* Adds the products of vectors i and i + 1: one instruction where it takes three operands. */
+/* Adds the products of vector i. */
 VEC_INLINE void mix_hash(vec sum[3], const struct mix_key *key, const uint8_t *in, const int i, const int karatsuba)
+{
+    vec product[4];
+
+    mix_multiply(product, key, in, i, karatsuba);
+    UNROLL
+    for (int j = 0; j < 3; j++)
+        sum[j] = vec_xor(sum[j], product[j]);
+    if (!karatsuba)
+        sum[2] = vec_xor(sum[2], product[3]);
+    SETTLE_ALL(sum, 3);
+}
+
+/* Of vectors i and i + 1, which takes one instruction where there is one of three operands. */
+VEC_INLINE void mix_hash_two(vec sum[3], const struct mix_key *key, const uint8_t *in, const int i, const int karatsuba)
 {
     vec first[4], second[4];
 
@@ -148,8 +162,10 @@ VEC_INLINE void mix_gcm(uint8_t *out, const uint8_t *in, uint32_t rounds, const 
         UNROLL
         for (uint32_t r = 1; r < 10; r++) {
             mix_round(s, n, &key->aes, r, 0);
-            if (r % 2 == 0 && (int)r <= n)
-                mix_hash(sum, key, in + at, (int)r - 2, karatsuba);
+            if (VEC_BYTES < 64 && (int)r <= n)
+                mix_hash(sum, key, in + at, (int)r - 1, karatsuba);
+            if (VEC_BYTES == 64 && r % 2 == 0 && (int)r <= n)
+                mix_hash_two(sum, key, in + at, (int)r - 2, karatsuba);
         }
         mix_longer(s, n, &key->aes, rounds, 0);
         BLOCK_FORGET(in);
