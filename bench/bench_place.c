@@ -34,18 +34,19 @@ static void set_place(struct kernel_message *m, unsigned char *arena, size_t pag
 }
 
 static void row(const struct aesop_dispatch *dispatch, const char *cipher, const char *direction, const char *kernel,
-                size_t size, const struct place *place, double ceiling)
+                size_t size, const struct place *place)
 {
     static struct kernel_message messages[2];
     const size_t pages = (size + PAGE_BYTES - 1) / PAGE_BYTES;
     unsigned char *arena = bench_alloc(2 * (pages + 1) * PAGE_BYTES);
+    const int encrypting = strcmp(direction, "encrypt") == 0;
     struct bench_subject subjects[2];
 
     for (int i = 0; i < 2; i++) {
         messages[i].dispatch = dispatch;
         messages[i].size = size;
         set_place(&messages[i], arena, pages, i == 0 ? &aligned : place);
-        kernel_message_init(&messages[i], cipher, strcmp(direction, "encrypt") == 0);
+        kernel_message_init(&messages[i], cipher, encrypting);
         subjects[i] = (struct bench_subject){ .run = kernel_message_run, .arg = &messages[i] };
     }
     bench_measure(subjects, 2, bench_seconds());
@@ -55,7 +56,7 @@ static void row(const struct aesop_dispatch *dispatch, const char *cipher, const
         snprintf(apart, sizeof apart, "%zu", place->apart);
     const double gb = (double)size / subjects[1].median;
     bench_row("%s\t%s\t%s\t%zu\t%zu\t%s\t%.2f\t%.0f\t%.0f\t%.1f", cipher, direction, kernel, size, place->in, apart, gb,
-              100 * subjects[1].ratio, 100 * gb / ceiling, bench_spread(&subjects[1]));
+              100 * subjects[1].ratio, 100 * gb / ceiling_of(cipher, kernel, encrypting), bench_spread(&subjects[1]));
     free(arena);
 }
 
@@ -87,11 +88,10 @@ int main(int argc, char **argv)
                     printf("# %s: not on this CPU\n", kernels->items[k]);
                 continue;
             }
-            const double ceiling = ceiling_of(cipher, kernels->items[k], strcmp(direction, "encrypt") == 0);
             for (size_t s = 0; s < sizes->count; s++)
                 for (size_t p = 0; p < sizeof places / sizeof places[0]; p++)
                     row(&dispatch, cipher, direction, kernels->items[k], bench_text_bytes(cipher, sizes->numbers[s]),
-                        &places[p], ceiling);
+                        &places[p]);
         }
     }
     return 0;

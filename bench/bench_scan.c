@@ -124,13 +124,14 @@ static void write_curve(FILE *curve, const char *title, size_t to, size_t step)
 /* What a row is about. */
 struct question {
     const char *through, *cipher, *direction, *kernel;
+    int encrypting;
 };
 
 static void rows(const struct question *q, FILE *curve)
 {
     const size_t to = bench_number("to"), shown = bench_number("rows");
     const size_t step = strstr(q->cipher, "CBC") != NULL ? 16 : 1;
-    const double ceiling = ceiling_of(q->cipher, q->kernel, strcmp(q->direction, "encrypt") == 0);
+    const double ceiling = ceiling_of(q->cipher, q->kernel, q->encrypting);
     struct fall falls[FINALISTS];
     char title[64];
 
@@ -152,7 +153,7 @@ static void rows_of_kernels(const struct question *q, const struct aesop_dispatc
     messages.run = kernel_message_run;
     for (size_t i = 0; i < PLACES; i++) {
         bare[i] = (struct kernel_message){ .dispatch = dispatch, .out = out, .in = in };
-        kernel_message_init(&bare[i], q->cipher, strcmp(q->direction, "encrypt") == 0);
+        kernel_message_init(&bare[i], q->cipher, q->encrypting);
         messages.message[i] = &bare[i];
         messages.size[i] = &bare[i].size;
     }
@@ -169,7 +170,7 @@ static void rows_through_evp(const struct question *q)
     for (size_t i = 0; i < PLACES; i++) {
         gaps[i] = malloc(CONTEXT_STEP_BYTES);
         through_evp[i] = (struct evp_message){ .out = out, .in = in };
-        evp_message_open(&through_evp[i], libctx, q->cipher, strcmp(q->direction, "encrypt") == 0);
+        evp_message_open(&through_evp[i], libctx, q->cipher, q->encrypting);
         messages.message[i] = &through_evp[i];
         messages.size[i] = &through_evp[i].size;
     }
@@ -213,8 +214,12 @@ int main(int argc, char **argv)
     for (size_t w = 0; w < ways->count; w++) {
         for (size_t pair = 0; pair < ciphers->count * directions->count; pair++) {
             for (size_t k = 0; k < kernels->count; k++) {
-                const struct question q = { ways->items[w], ciphers->items[pair / directions->count],
-                                            directions->items[pair % directions->count], kernels->items[k] };
+                const char *direction = directions->items[pair % directions->count];
+                const struct question q = { .through = ways->items[w],
+                                            .cipher = ciphers->items[pair / directions->count],
+                                            .direction = direction,
+                                            .encrypting = strcmp(direction, "encrypt") == 0,
+                                            .kernel = kernels->items[k] };
                 struct aesop_dispatch dispatch;
 
                 if (!kernel_dispatch(&dispatch, q.kernel)) {
