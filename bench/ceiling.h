@@ -28,8 +28,8 @@ struct ceiling_loops {
     void (*aesenc_clmul)(void *buffer); /* two to one */
     /*
      * All that the modes do to CEILING_TEXT_BYTES, but for the dependencies between blocks: loads, stores, shuffles,
-     * additions. With four vectors in flight or eight, which hangs on the number of registers, on the compiler and on how
-     * the CPU happens to deal instructions out; GCM with three multiplications or four, which hangs on the CPU: the
+     * additions. With four vectors in flight or eight, which hangs on the number of registers, on the compiler and on
+     * how the CPU happens to deal instructions out; GCM with three multiplications or four, which hangs on the CPU: the
      * fastest counts.
      */
     ceiling_mix *gcm[CEILING_GCM_MIXES], *cbc_dec[CEILING_CBC_MIXES];
