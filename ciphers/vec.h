@@ -235,13 +235,7 @@ VEC_INLINE vec vec_round_key(const struct aesop_aes_key *key, uint32_t round)
 /* Reverses the bytes of each block. */
 VEC_INLINE vec vec_reverse(vec v)
 {
-    /* In memory at full width: gcc would load a block of it, and broadcast that in a step of its own. */
-    static const _Alignas(VEC_BYTES) uint8_t indices[64] = {
-        15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
-        15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
-    };
-
-    return vec_shuffle_bytes(v, vec_load(indices));
+    return vec_shuffle_bytes(v, vec_each_block(_mm_set_epi64x(0x0001020304050607, 0x08090a0b0c0d0e0f)));
 }
 
 #endif
