@@ -276,6 +276,7 @@ AESOP_APART static int update_any(struct cbc *cbc, uint8_t *out, size_t *out_len
         if (ready > 0)
             crypt_blocks(cbc, out + sizeof first, in, ready);
         memcpy(out, first, sizeof first);
+        aesop_wipe(first, sizeof first);
     } else {
         crypt_blocks(cbc, out, in, ready);
     }

@@ -150,6 +150,7 @@ int aesop_tls_cbc_unpad(struct aesop_tls_random_mac *random, const struct aesop_
     uint8_t random_mac[AESOP_TLS_MAX_MAC_BYTES], pad_len;
     struct window window;
     size_t good, padding;
+    int ok = 1;
 
     if (v == NULL || mac_len > AESOP_TLS_MAX_MAC_BYTES || len < v->explicit_iv_bytes + mac_len + 1)
         return 0;
@@ -166,12 +167,16 @@ int aesop_tls_cbc_unpad(struct aesop_tls_random_mac *random, const struct aesop_
     padding = good & ((size_t)pad_len + 1);
 
     *payload_len = len - padding - mac_len;
-    if (mac_len == 0)
-        return good & 1;
-
+    if (mac_len == 0) {
+        ok = good & 1;
+        goto done;
+    }
     random_mac_next(random, kernels, random_mac, mac_len);
     extract_mac(mac, mac_len, &window, padding);
     for (size_t i = 0; i < mac_len; i++)
         mac[i] = (uint8_t)aesop_ct_select(good, mac[i], random_mac[i]);
-    return 1;
+    aesop_wipe(random_mac, sizeof random_mac);
+done:
+    aesop_wipe(&window, sizeof window);
+    return ok;
 }
