@@ -3,7 +3,7 @@
 #
 # Runs all benchmarks and writes docs/benchmarks.md with its charts and the README's table; the figures stay as CSV in
 # build/bench-results.
-# Usage: report.sh [SECONDS-PER-ROW]   (0.15: about ten minutes), or
+# Usage: report.sh [SECONDS-PER-ROW]   (0.15: about 14 minutes), or
 #        report.sh --write               from the figures that are there
 set -euo pipefail
 
