@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/bench.h"
+#include "bench/quiet.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +14,17 @@
 #include <openssl/evp.h>
 #include <openssl/provider.h>
 
-/* Long enough that reading the clock does not show, short enough that neighbouring slices meet the same machine. */
-#define SLICE_SECONDS 0.001
+/*
+ * Long enough that reading the clock does not show and that the subject before has left the caches; short enough that
+ * neighbours meet the same machine, and that a quiet moment holds one.
+ */
+#define SLICE_SECONDS 0.0002
+/* Of each subject; that many quiet ones are enough too. */
+#define ROUNDS_MIN 9
+/* How long to wait before a slice: longer than most disturbances where they come and go. */
+#define WAIT_SECONDS 0.005
+/* How many times the seconds of --patience are waited in all of a program for what would not be enough otherwise. */
+#define CREDIT_SHARE 10
 
 #if defined(__clang__)
 #define COMPILER __VERSION__
@@ -36,21 +47,36 @@ double bench_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-/* The thread's own time: what other processes take from the CPU does not count. */
-static double time_of(const struct bench_subject *s, size_t count)
+double bench_thread_now(void)
 {
-    const double start = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
 
+/* What may be lost to others: seconds for each that is measured, and seconds in all beyond those. */
+static double patience, credit;
+
+/* Seconds of a slice, begun when nobody disturbs if that is soon; and whether nobody did. */
+static double time_of(const struct bench_subject *s, size_t count, int *quiet)
+{
+    const double arrival = bench_now();
+
+    while (!(*quiet = quiet_now()) && patience > 0 && bench_now() < arrival + WAIT_SECONDS)
+        ;
+    /* What other processes take from the CPU does not count. */
+    const double start = bench_thread_now();
     s->run(s->arg, count);
-    return read_clock(CLOCK_THREAD_CPUTIME_ID) - start;
+    const double seconds = bench_thread_now() - start;
+    *quiet = *quiet && quiet_now();
+    return seconds;
 }
 
 static size_t operations_per_slice(const struct bench_subject *s)
 {
     size_t count = 1;
+    int quiet;
 
     for (;;) {
-        const double t = time_of(s, count);
+        const double t = time_of(s, count, &quiet);
 
         if (t >= SLICE_SECONDS / 2)
             return (size_t)((double)count * SLICE_SECONDS / t) + 1;
@@ -60,7 +86,17 @@ static size_t operations_per_slice(const struct bench_subject *s)
 
 double bench_once(const struct bench_subject *subject, size_t count)
 {
-    return time_of(subject, count) * 1e9 / (double)count;
+    double seconds, lost = 0;
+    int quiet;
+
+    do {
+        const double start = bench_now();
+        seconds = time_of(subject, count, &quiet);
+        lost += quiet ? 0 : bench_now() - start;
+    } while (!quiet && lost < patience * seconds + credit);
+    credit -= fmax(0, lost - patience * seconds);
+    quiet_count(quiet);
+    return seconds * 1e9 / (double)count;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -81,26 +117,73 @@ double bench_median(double values[], size_t count)
     return quantile(values, count, 0.5);
 }
 
+/* ns of an operation in each slice, and which slices nobody disturbed. */
+static struct slices {
+    double ns[BENCH_ROUNDS_MAX];
+    int quiet[BENCH_ROUNDS_MAX];
+    size_t quiet_count;
+} slices[BENCH_MAX_SUBJECTS];
+
+static int enough_are_quiet(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slices[i].quiet_count < ROUNDS_MIN)
+            return 0;
+    return 1;
+}
+
+/* Of the quiet slices, if each subject has enough of them, else of all: each beside the last such of subject 0. */
+static void summarize(struct bench_subject subjects[], size_t count, size_t rounds)
+{
+    static double ns[BENCH_ROUNDS_MAX], ratios[BENCH_ROUNDS_MAX];
+    const int all = !enough_are_quiet(count);
+
+    for (size_t i = 0; i < count; i++) {
+        double beside = NAN;
+        size_t n = 0;
+
+        for (size_t round = 0; round < rounds; round++) {
+            if (all || slices[0].quiet[round])
+                beside = slices[0].ns[round];
+            if ((all || slices[i].quiet[round]) && !isnan(beside)) {
+                ns[n] = slices[i].ns[round];
+                ratios[n] = beside / ns[n];
+                quiet_count(slices[i].quiet[round]);
+                n++;
+            }
+        }
+        subjects[i].median = quantile(ns, n, 0.5);
+        subjects[i].quartile1 = quantile(ns, n, 0.25);
+        subjects[i].quartile3 = quantile(ns, n, 0.75);
+        subjects[i].ratio = quantile(ratios, n, 0.5);
+    }
+}
+
 void bench_measure(struct bench_subject subjects[], size_t count, double seconds)
 {
-    static double times[BENCH_MAX_SUBJECTS][BENCH_ROUNDS_MAX], ratios[BENCH_MAX_SUBJECTS][BENCH_ROUNDS_MAX];
-    size_t operations[BENCH_MAX_SUBJECTS], rounds = 0;
+    const double begin = bench_now(), may_be_lost = patience * seconds;
+    size_t operations[BENCH_MAX_SUBJECTS], round = 0;
+    double measured = 0, lost = 0; /* seconds of the slices that nobody disturbed, and all others */
 
-    for (size_t i = 0; i < count; i++)
-        operations[i] = operations_per_slice(&subjects[i]);
-    for (const double end = bench_now() + seconds; rounds < BENCH_ROUNDS_MAX && (rounds < 5 || bench_now() < end);
-         rounds++) {
-        for (size_t i = 0; i < count; i++) {
-            times[i][rounds] = bench_once(&subjects[i], operations[i]);
-            ratios[i][rounds] = times[0][rounds] / times[i][rounds];
-        }
-    }
     for (size_t i = 0; i < count; i++) {
-        subjects[i].median = quantile(times[i], rounds, 0.5);
-        subjects[i].quartile1 = quantile(times[i], rounds, 0.25);
-        subjects[i].quartile3 = quantile(times[i], rounds, 0.75);
-        subjects[i].ratio = quantile(ratios[i], rounds, 0.5);
+        operations[i] = operations_per_slice(&subjects[i]);
+        slices[i].quiet_count = 0;
     }
+    while (round < ROUNDS_MIN || (round < BENCH_ROUNDS_MAX && measured < seconds &&
+                                  lost < may_be_lost + (enough_are_quiet(count) ? 0 : credit))) {
+        for (size_t i = 0; i < count; i++) {
+            int *quiet = &slices[i].quiet[round];
+            const double t = time_of(&subjects[i], operations[i], quiet);
+
+            slices[i].ns[round] = t * 1e9 / (double)operations[i];
+            slices[i].quiet_count += (size_t)*quiet;
+            measured += *quiet ? t : 0;
+        }
+        round++;
+        lost = bench_now() - begin - measured;
+    }
+    credit -= fmax(0, lost - may_be_lost);
+    summarize(subjects, count, round);
 }
 
 double bench_spread(const struct bench_subject *measured)
@@ -112,14 +195,14 @@ double bench_spread(const struct bench_subject *measured)
 static double measured_ghz(void)
 {
     const uint64_t count = 3000000;
-    const double start = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    const double start = bench_thread_now();
     uint64_t product = 3;
 
     for (uint64_t i = 0; i < count; i++) {
         product *= product;
         __asm__ volatile("" : "+r"(product));
     }
-    return 3 * (double)count / (read_clock(CLOCK_THREAD_CPUTIME_ID) - start) * 1e-9;
+    return 3 * (double)count / (bench_thread_now() - start) * 1e-9;
 }
 
 static void print_cpu(void)
@@ -148,6 +231,11 @@ static void print_cpu(void)
     printf(", at %.2f GHz now\n", measured_ghz());
 }
 
+static void print_disturbed(void)
+{
+    printf("# %.0f %% of the slices were disturbed, for longer than --patience allows\n", quiet_disturbed());
+}
+
 void bench_init(int argc, char **argv, const char *question, const struct bench_option options[])
 {
     bench_options_read(argc, argv, question, options);
@@ -156,9 +244,12 @@ void bench_init(int argc, char **argv, const char *question, const struct bench_
         perror(file);
         exit(1);
     }
+    patience = bench_fraction("patience");
+    credit = CREDIT_SHARE * patience;
     printf("# %s\n", question);
     print_cpu();
     printf("# %s, compiled by %s\n", OpenSSL_version(OPENSSL_VERSION), COMPILER);
+    atexit(print_disturbed);
 }
 
 size_t bench_text_bytes(const char *cipher, size_t bytes)

@@ -3,7 +3,8 @@
  * What every benchmark shares: subjects measured in turn, medians and spread, a table and CSV, the machine's name.
  *
  * Machines are noisy and differ: subjects run in short alternating slices, the figure of one is the median of its
- * slices, and the ratio of two is the median of the ratios of neighbouring slices.
+ * slices, and the ratio of two is the median of the ratios of neighbouring slices. Slices that others disturb are
+ * measured anew (quiet.h).
  */
 #ifndef AESOP_BENCH_BENCH_H
 #define AESOP_BENCH_BENCH_H
@@ -17,7 +18,7 @@
 #include "bench/options.h"
 
 #define BENCH_MAX_SUBJECTS 24
-#define BENCH_ROUNDS_MAX 400
+#define BENCH_ROUNDS_MAX 2000
 
 /* A list as people have it: much like the one of the JDK for TLS. */
 #define BENCH_CONSTRAINTS \
@@ -33,8 +34,9 @@ struct bench_subject {
     double ratio; /* median over the rounds of subject 0's time divided by this one's: above 1 is faster than it */
 };
 
-/* Seconds since some moment. */
+/* Seconds since some moment; of this thread's own time. */
 double bench_now(void);
+double bench_thread_now(void);
 
 /* ns per operation in one go of that many. */
 double bench_once(const struct bench_subject *subject, size_t count);

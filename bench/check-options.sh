@@ -43,6 +43,7 @@ for program in bench_*; do
     for wrong in "" abc 1x -1 nan 3601; do
         refused "^--seconds $wrong: .* from 0 to 3600" "$name" --seconds "$wrong"
     done
+    refused "^--patience 61: .* from 0 to 60" "$name" --patience 61
 done
 
 # Each kind of value, and what once was taken for another

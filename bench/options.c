@@ -11,6 +11,7 @@
 
 static const struct bench_option common_options[] = {
     { "seconds", "0.3", "for a row, unless rounds or passes are counted", .most = 3600, .fractions = 1 },
+    { "patience", "2", "seconds to wait for a quiet core, for each that is measured", .most = 60, .fractions = 1 },
     { .name = "csv", .says = "gets the rows, separated by commas" },
     { .name = NULL },
 };
@@ -174,7 +175,12 @@ size_t bench_number(const char *name)
     return bench_list(name)->numbers[0];
 }
 
+double bench_fraction(const char *name)
+{
+    return strtod(bench_text(name), NULL);
+}
+
 double bench_seconds(void)
 {
-    return strtod(bench_text("seconds"), NULL);
+    return bench_fraction("seconds");
 }

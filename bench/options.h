@@ -25,7 +25,7 @@ struct bench_option {
 #define BENCH_MAX_BYTES 1073741824
 
 /*
- * Takes the command line: these options, which end with one that has no name, --seconds S (per row) and --csv FILE.
+ * Takes the command line: these options, which end with one that has no name, and --seconds, --patience and --csv.
  * Says for --help what there is, and ends the program with status 2 where something is wrong.
  */
 void bench_options_read(int argc, char **argv, const char *question, const struct bench_option options[]);
@@ -39,6 +39,7 @@ struct bench_list {
 const struct bench_list *bench_list(const char *name);
 const char *bench_text(const char *name);
 size_t bench_number(const char *name);
+double bench_fraction(const char *name);
 double bench_seconds(void);
 
 /* Ends the program with status 2: what is allowed instead of the value that this option has. */

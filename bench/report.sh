@@ -3,7 +3,7 @@
 #
 # Runs all benchmarks and writes docs/benchmarks.md with its charts and the README's table; the figures stay as CSV in
 # build/bench-results.
-# Usage: report.sh [SECONDS-PER-ROW]   (0.15: about 14 minutes), or
+# Usage: report.sh [SECONDS-PER-ROW]   (0.15: about 14 minutes, up to an hour where others disturb), or
 #        report.sh --write               from the figures that are there
 set -euo pipefail
 
@@ -53,13 +53,13 @@ mkdir "$written"
 # measure NAME BENCHMARK OPTION...: into NAME.csv and, with the lines that name the machine, NAME.txt
 measure() {
     echo "== $1 ($SECONDS s)"
-    "$build/bench/bench_$2" --seconds "$seconds" --csv "$results/$1.csv" "${@:3}" >"$results/$1.txt"
+    "$build/bench/bench_$2" --seconds "$seconds" --patience 3 --csv "$results/$1.csv" "${@:3}" >"$results/$1.txt"
 }
 
 # on RELEASE NAME BENCHMARK OPTION...: the same on another release, which may not be there
 on() {
     echo "== $2 ($SECONDS s)"
-    bench/on-release.sh "$1" "bench_$3" --seconds "$seconds" --csv "$results/$2.csv" "${@:4}" >"$results/$2.txt" \
+    bench/on-release.sh "$1" "bench_$3" --seconds "$seconds" --patience 3 --csv "$results/$2.csv" "${@:4}" >"$results/$2.txt" \
         2>"$results/$2.log" || { echo "left out: $2: $(tail -n 1 "$results/$2.log")"; rm -f "$results/$2.csv"; }
 }
 
@@ -67,6 +67,14 @@ on() {
 speed() {
     echo "== speed-$1 ($SECONDS s)"
     OPENSSL=$2 bench/speed.sh --ceilings "$results/ceiling-modes.csv" >"$results/speed-$1.csv"
+}
+
+# What is measured: the commit, if there is one
+commit() {
+    local id
+    id=$(git rev-parse --short=7 HEAD 2>/dev/null) || return 0
+    [[ -z $(git status --porcelain --untracked-files=no) ]] || id+=", with changes"
+    echo "$id"
 }
 
 sizes=16,64,256,1024,1350,4096,8192,16384,65536,1048576
@@ -115,7 +123,7 @@ measure_all() {
         for compiler in gcc clang; do
             folder=$build
             [[ $compiler == gcc ]] || folder=$build/variants/bench-clang
-            "$folder/bench/bench_kernel" --seconds "$seconds" --csv "$results/kernel-$compiler.csv" \
+            "$folder/bench/bench_kernel" --seconds "$seconds" --patience 3 --csv "$results/kernel-$compiler.csv" \
                 --size 64,1350,16384 --cipher AES-128-GCM,AES-128-CBC >"$results/kernel-$compiler.txt"
         done
     fi
@@ -123,6 +131,7 @@ measure_all() {
 if [[ $seconds != --write ]]; then
     rm -rf "$results"
     mkdir "$results"
+    commit >"$results/commit.txt"
     measure_all
     rm -rf "$figures"
     mv "$results" "$figures"
@@ -201,6 +210,14 @@ measured_of_resolver() (
         }' "$results"/resolver*.csv "$results"/handshake*.csv
 )
 
+# What others disturbed all the same
+disturbed() {
+    sed -n 's/^# \([0-9]*\) % of the slices were disturbed.*/\1/p' "$results"/*.txt | awk '
+        { sum += $1; if ($1 > most) most = $1 }
+        END { if (NR > 0) printf "Of the slices that count %.0f %% were disturbed nevertheless (%d %% of one benchmark).\n",
+                  sum / NR, most }'
+}
+
 host=
 ! grep -q '^flags.* hypervisor' /proc/cpuinfo || host=' of a virtual machine, whose host others share'
 widest=$(tail -n 1 "$results/ceiling-instructions.csv" | cut -d, -f1) # kernel that this CPU has
@@ -230,22 +247,27 @@ Written by \`bench/report.sh\`; run it for the figures of another machine. Measu
 
 $(sed -n '2,3{ s/^# /- /; s/ now$//; p }' "$results/cipher-$here.txt")
 - $(nproc --all) CPUs$host
+$(sed 's/^/- aesop at commit /' "$results/commit.txt")
 $(sed -n 's/^# \(OpenSSL.*\), compiled.*/- \1, with its own libraries/p' "$results"/cipher-[0-9]*.txt |
         grep -v "OpenSSL $here" || true)
 $(sed -n 's/^# \(libipsec-mb .*\)/- \1/p' "$results/kernel.txt")
 
-Subjects that are compared run in one process on one thread, in alternating slices of about a millisecond; the clock is
-the thread's CPU time. A figure is the median of its slices, a ratio the median of the ratios of neighbouring slices:
-above 1, aesop is faster than the default provider of the same release. The spread is the distance between the quartiles
-of the slices. Messages of up to 4 MiB are measured in five passes over all sizes, each with contexts and buffers in
-other places, and the medians of the passes count: where they lie moves a figure by up to 5 %, and other users of a
-shared machine do so for moments.
+Subjects that are compared run in one process on one thread, in alternating slices of a fifth of a millisecond; the
+clock is the thread's CPU time. A figure is the median of its slices, a ratio the median of the ratios of neighbouring
+slices: above 1, aesop is faster than the default provider of the same release. The spread is the distance between the
+quartiles of the slices. Messages of up to 4 MiB are measured in five passes over all sizes, each with contexts and buffers in
+other places, and the medians of the passes count: where they lie moves a figure by up to 5 %.
+
+Others who use the core, on its other thread or in turns with us, take a quarter or more from code that fills it and
+nothing from code that waits. So before and after each slice additions are counted, for some microseconds; below 95 % of
+their best the slice is disturbed. Those do not count where there are enough others, for which a benchmark waits some
+times as long as it measures (\`--patience\`). $(disturbed)
 
 A share is that of the ceiling: what the CPU reaches in a loop of the same instructions of which none has to wait for
 another, by the faster quartile of its slices. A few percent above 100 are GCM's: a table takes the place of the first
 round of AES, which the loop does, and the order of a kernel's instructions may suit the CPU better than the loop's.
-Each program under bench/ answers one
-question and can be run by itself: \`bench_cipher --cipher AES-256-GCM --size 1350\`; \`--help\` names its options.
+Each program under bench/ answers one question and can be run by itself:
+\`bench_cipher --cipher AES-256-GCM --size 1350\`; \`--help\` names its options.
 
 ## Goals
 
