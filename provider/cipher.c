@@ -60,3 +60,17 @@ int aesop_cipher_get_params(OSSL_PARAM params[], const struct aesop_cipher_trait
     }
     return ok;
 }
+
+int aesop_cipher_takes_key(const struct aesop_core *core, size_t key_len, uint8_t key_bytes)
+{
+    if (key_len != key_bytes)
+        AESOP_RAISE(core, AESOP_R_INVALID_KEY_LENGTH, "%zu bytes, this cipher takes %d", key_len, key_bytes);
+    return key_len == key_bytes;
+}
+
+int aesop_cipher_has_room(const struct aesop_core *core, size_t out_size, size_t len)
+{
+    if (out_size < len)
+        AESOP_RAISE(core, AESOP_R_OUTPUT_BUFFER_TOO_SMALL, "%zu bytes, %zu needed", out_size, len);
+    return out_size >= len;
+}

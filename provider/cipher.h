@@ -4,8 +4,11 @@
 #define AESOP_PROVIDER_CIPHER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <openssl/core_dispatch.h>
+
+#include "provider/core.h"
 
 /*
  * For what few calls come through, so that the others save no registers for it: a message of 16 bytes is 5 to 7 calls,
@@ -22,6 +25,10 @@ struct aesop_cipher_traits {
 /* OSSL_FUNC_cipher_get_params for those traits, and its list. */
 int aesop_cipher_get_params(OSSL_PARAM params[], const struct aesop_cipher_traits *traits);
 const OSSL_PARAM *aesop_cipher_gettable_params(void *provctx);
+
+/* What every cipher refuses, with an error that says what it takes. */
+int aesop_cipher_takes_key(const struct aesop_core *core, size_t key_len, uint8_t key_bytes);
+int aesop_cipher_has_room(const struct aesop_core *core, size_t out_size, size_t len);
 
 /* The table aesop_aes<bits><name>_functions of a cipher whose functions are <name>_newctx, <name>_freectx, ... */
 #define AESOP_CIPHER(name, bits, evp_mode, block_bytes, iv_bytes, aead) \

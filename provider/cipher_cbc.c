@@ -112,15 +112,17 @@ AESOP_APART static int init_any(struct cbc *cbc, const unsigned char *key, size_
 {
     const struct aesop_core *core = &cbc->provider->core;
 
+    if (iv != NULL && iv_len != sizeof cbc->iv) {
+        AESOP_RAISE(core, AESOP_R_INVALID_IV_LENGTH, "%zu bytes, AES-CBC takes 16", iv_len);
+        return 0;
+    }
+    if (key != NULL && !aesop_cipher_takes_key(core, key_len, cbc->key_bytes))
+        return 0;
+
     cbc->num = 0;
     cbc->pending_len = 0;
     cbc->encrypting = encrypting;
-
     if (iv != NULL) {
-        if (iv_len != sizeof cbc->iv) {
-            AESOP_RAISE(core, AESOP_R_INVALID_IV_LENGTH, "%zu bytes, AES-CBC takes 16", iv_len);
-            return 0;
-        }
         memcpy(cbc->original_iv, iv, sizeof cbc->original_iv);
         memcpy(cbc->iv, iv, sizeof cbc->iv);
         cbc->iv_set = 1;
@@ -129,10 +131,6 @@ AESOP_APART static int init_any(struct cbc *cbc, const unsigned char *key, size_
     }
 
     if (key != NULL) {
-        if (key_len != cbc->key_bytes) {
-            AESOP_RAISE(core, AESOP_R_INVALID_KEY_LENGTH, "%zu bytes, this cipher takes %d", key_len, cbc->key_bytes);
-            return 0;
-        }
         memcpy(cbc->user_key, key, key_len);
         cbc->key_set = 1;
         expand_key(cbc);
@@ -188,13 +186,6 @@ static int require_key(const struct cbc *cbc)
     return cbc->key_set;
 }
 
-static int require_room(const struct cbc *cbc, size_t out_size, size_t len)
-{
-    if (out_size < len)
-        AESOP_RAISE(&cbc->provider->core, AESOP_R_OUTPUT_BUFFER_TOO_SMALL, "%zu bytes, %zu needed", out_size, len);
-    return out_size >= len;
-}
-
 /* The update of TLS: one record, in place. */
 static int crypt_record(struct cbc *cbc, uint8_t *record, size_t *out_len, size_t out_size, const uint8_t *in,
                         size_t len)
@@ -248,7 +239,7 @@ AESOP_APART static int update_any(struct cbc *cbc, uint8_t *out, size_t *out_len
     if (tail_len == 0 && pending_len + in_len > 0 && !cbc->encrypting && cbc->padding)
         tail_len = AESOP_BLOCK_BYTES;
     ready = pending_len + in_len - tail_len;
-    if (!require_room(cbc, out_size, ready))
+    if (!aesop_cipher_has_room(&cbc->provider->core, out_size, ready))
         return 0;
 
     *out_len = ready;
@@ -325,7 +316,7 @@ static int decrypt_final(struct cbc *cbc, unsigned char *out, size_t *out_len, s
         AESOP_RAISE(&cbc->provider->core, AESOP_R_BAD_DECRYPT, NULL);
         goto done;
     }
-    if (!require_room(cbc, out_size, len)) {
+    if (!aesop_cipher_has_room(&cbc->provider->core, out_size, len)) {
         memcpy(cbc->iv, iv, sizeof iv); /* with more room it can be tried again */
         goto done;
     }
@@ -363,7 +354,7 @@ static int cbc_final(void *ctx, unsigned char *out, size_t *out_len, size_t out_
     if (!cbc->encrypting)
         return decrypt_final(cbc, out, out_len, out_size);
 
-    if (!require_room(cbc, out_size, AESOP_BLOCK_BYTES))
+    if (!aesop_cipher_has_room(&cbc->provider->core, out_size, AESOP_BLOCK_BYTES))
         return 0;
     memset(cbc->pending + cbc->pending_len, AESOP_BLOCK_BYTES - cbc->pending_len, AESOP_BLOCK_BYTES - cbc->pending_len);
     crypt_blocks(cbc, out, cbc->pending, AESOP_BLOCK_BYTES);
@@ -381,7 +372,7 @@ static int cbc_cipher(void *ctx, unsigned char *out, size_t *out_len, size_t out
 {
     struct cbc *cbc = ctx;
 
-    if (!require_key(cbc) || !require_room(cbc, out_size, in_len))
+    if (!require_key(cbc) || !aesop_cipher_has_room(&cbc->provider->core, out_size, in_len))
         return 0;
     if (in_len % AESOP_BLOCK_BYTES != 0) {
         AESOP_RAISE(&cbc->provider->core, AESOP_R_WRONG_FINAL_BLOCK_LENGTH, NULL);

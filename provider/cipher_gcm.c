@@ -120,13 +120,18 @@ static void *gcm_dupctx(void *ctx)
 
 /* ---- the IV ---- */
 
+static int takes_iv_len(const struct gcm *gcm, size_t len)
+{
+    if (len == 0 || len > GCM_MAX_IV_BYTES)
+        RAISE(gcm, AESOP_R_INVALID_IV_LENGTH, "%zu bytes, AES-GCM takes 1 to 128", len);
+    return len > 0 && len <= GCM_MAX_IV_BYTES;
+}
+
 /* A new IV length makes whatever IV there was worthless; the same one, which EVP sends again, does not. */
 static int set_iv_len(struct gcm *gcm, size_t len)
 {
-    if (len == 0 || len > GCM_MAX_IV_BYTES) {
-        RAISE(gcm, AESOP_R_INVALID_IV_LENGTH, "%zu bytes, AES-GCM takes 1 to 128", len);
+    if (!takes_iv_len(gcm, len))
         return 0;
-    }
     if (len != gcm->iv_len && gcm->iv_state != IV_NONE)
         gcm->iv_state = IV_FINISHED;
     gcm->iv_len = (uint32_t)len;
@@ -262,19 +267,17 @@ static void set_key(struct gcm *gcm, const unsigned char *key)
 AESOP_APART static int init_any(struct gcm *gcm, const unsigned char *key, size_t key_len, const unsigned char *iv,
                                 size_t iv_len, const OSSL_PARAM params[], uint8_t encrypting)
 {
+    if ((iv != NULL && !takes_iv_len(gcm, iv_len)) ||
+        (key != NULL && !aesop_cipher_takes_key(&gcm->provider->core, key_len, gcm->key_bytes)))
+        return 0;
     gcm->encrypting = encrypting;
     if (iv != NULL) {
-        if (!set_iv_len(gcm, iv_len))
-            return 0;
+        gcm->iv_len = (uint32_t)iv_len;
         memcpy(gcm->iv, iv, iv_len);
         gcm->iv_random = 0;
         gcm->iv_state = IV_SET;
     }
     if (key != NULL) {
-        if (key_len != gcm->key_bytes) {
-            RAISE(gcm, AESOP_R_INVALID_KEY_LENGTH, "%zu bytes, this cipher takes %d", key_len, gcm->key_bytes);
-            return 0;
-        }
         set_key(gcm, key);
         if (gcm->iv_state == IV_IN_USE) /* the message under the key before is given up */
             gcm->iv_state = IV_SET;
@@ -417,9 +420,9 @@ AESOP_APART static int crypt_record(struct gcm *gcm, unsigned char *out, size_t 
     }
     ok = crypt_some(gcm, NULL, gcm->tls_aad, sizeof gcm->tls_aad) && crypt_some(gcm, payload, payload, payload_len) &&
          finish_message(gcm);
-    if (gcm->encrypting)
+    if (ok && gcm->encrypting)
         memcpy(tag, gcm->tag, GCM_TAG_BYTES);
-    else if (!ok)
+    if (!ok && !gcm->encrypting)
         aesop_wipe(payload, payload_len);
     if (ok)
         *out_len = gcm->encrypting ? len : payload_len;
@@ -429,20 +432,13 @@ done:
     return ok;
 }
 
-static int require_room(const struct gcm *gcm, size_t out_size, size_t len)
-{
-    if (out_size < len)
-        RAISE(gcm, AESOP_R_OUTPUT_BUFFER_TOO_SMALL, "%zu bytes, %zu needed", out_size, len);
-    return out_size >= len;
-}
-
 AESOP_APART static int update_any(struct gcm *gcm, unsigned char *out, size_t *out_len, size_t out_size,
                                   const unsigned char *in, size_t in_len)
 {
     *out_len = 0;
     if (in_len == 0)
         return 1;
-    if (!require_room(gcm, out_size, in_len))
+    if (!aesop_cipher_has_room(&gcm->provider->core, out_size, in_len))
         return 0;
     if (gcm->tls_aad_len != 0)
         return crypt_record(gcm, out, out_len, in, in_len);
@@ -501,7 +497,8 @@ static int gcm_cipher(void *ctx, unsigned char *out, size_t *out_len, size_t out
     struct gcm *gcm = ctx;
 
     if (gcm->tls_aad_len != 0) {
-        if (!require_room(gcm, out_size, in_len) || !crypt_record(gcm, out, out_len, in, in_len))
+        if (!aesop_cipher_has_room(&gcm->provider->core, out_size, in_len) ||
+            !crypt_record(gcm, out, out_len, in, in_len))
             return 0;
         *out_len = in_len;
         return 1;
@@ -659,11 +656,8 @@ AESOP_APART static int set_ctx_params_any(struct gcm *gcm, const OSSL_PARAM para
             answer = aesop_param_get_size(p, &size) ? set_iv_len(gcm, size) : WRONG_PARAMETER;
             break;
         case AESOP_PARAM_KEYLEN:
-            answer = answered(aesop_param_get_size(p, &size));
-            if (answer == DONE && size != gcm->key_bytes) {
-                RAISE(gcm, AESOP_R_INVALID_KEY_LENGTH, "this cipher takes %d bytes", gcm->key_bytes);
-                answer = REFUSED;
-            }
+            answer = aesop_param_get_size(p, &size) ? aesop_cipher_takes_key(&gcm->provider->core, size, gcm->key_bytes)
+                                                    : WRONG_PARAMETER;
             break;
         case AESOP_PARAM_TLS_AAD:
             answer = is_octets(p) ? set_tls_aad(gcm, p->data, p->data_size) : WRONG_PARAMETER;

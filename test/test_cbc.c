@@ -14,7 +14,6 @@
 #include <openssl/provider.h>
 
 #include "check.h"
-#include "provider/provider.h"
 #include "support.h"
 
 enum { BLOCK = 16, TEXT_MAX = 6000, UPDATE_MAX = 1000, CANARY = 0xa5 };
@@ -22,23 +21,9 @@ enum { BLOCK = 16, TEXT_MAX = 6000, UPDATE_MAX = 1000, CANARY = 0xa5 };
 static const char *const names[] = { "AES-128-CBC", "AES-192-CBC", "AES-256-CBC" };
 enum { NAMES = sizeof names / sizeof *names };
 
-static OSSL_LIB_CTX *ours, *theirs, *direct_libctx;
+static OSSL_LIB_CTX *ours, *theirs;
 static EVP_CIPHER *our_ciphers[NAMES], *their_ciphers[NAMES];
-/* The provider context of a second aesop, linked into this program, to call its functions without EVP in between. */
-static struct aesop_provider *direct;
-
 static unsigned char key[2][32], iv[2][BLOCK], text[TEXT_MAX];
-
-static OSSL_provider_init_fn init_direct;
-
-static int init_direct(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in, const OSSL_DISPATCH **out,
-                       void **provctx)
-{
-    int ok = OSSL_provider_init(handle, in, out, provctx);
-
-    direct = ok ? *provctx : NULL;
-    return ok;
-}
 
 static int suite_open(void)
 {
@@ -58,9 +43,7 @@ static int suite_open(void)
         if (our_ciphers[i] == NULL || their_ciphers[i] == NULL)
             return 1;
     }
-    direct_libctx = OSSL_LIB_CTX_new();
-    return !OSSL_PROVIDER_add_builtin(direct_libctx, "aesop-direct", init_direct) ||
-           OSSL_PROVIDER_load(direct_libctx, "aesop-direct") == NULL || direct == NULL;
+    return 0;
 }
 
 static int suite_close(void)
@@ -71,7 +54,6 @@ static int suite_close(void)
     }
     support_ctx_free(ours);
     support_ctx_free(theirs);
-    OSSL_LIB_CTX_free(direct_libctx);
     return 0;
 }
 
@@ -723,166 +705,6 @@ static void test_lists(void)
     }
 }
 
-/* ---- without EVP, which always says that there is room ---- */
-
-struct functions {
-    OSSL_FUNC_cipher_newctx_fn *newctx;
-    OSSL_FUNC_cipher_freectx_fn *freectx;
-    OSSL_FUNC_cipher_encrypt_init_fn *encrypt_init;
-    OSSL_FUNC_cipher_decrypt_init_fn *decrypt_init;
-    OSSL_FUNC_cipher_update_fn *update;
-    OSSL_FUNC_cipher_final_fn *final;
-    OSSL_FUNC_cipher_cipher_fn *cipher;
-    OSSL_FUNC_cipher_set_ctx_params_fn *set_ctx_params;
-};
-
-static struct functions functions_of(const OSSL_DISPATCH *dispatch)
-{
-    struct functions f = { 0 };
-
-    for (; dispatch->function_id != 0; dispatch++)
-        switch (dispatch->function_id) {
-        case OSSL_FUNC_CIPHER_NEWCTX:
-            f.newctx = OSSL_FUNC_cipher_newctx(dispatch);
-            break;
-        case OSSL_FUNC_CIPHER_FREECTX:
-            f.freectx = OSSL_FUNC_cipher_freectx(dispatch);
-            break;
-        case OSSL_FUNC_CIPHER_ENCRYPT_INIT:
-            f.encrypt_init = OSSL_FUNC_cipher_encrypt_init(dispatch);
-            break;
-        case OSSL_FUNC_CIPHER_DECRYPT_INIT:
-            f.decrypt_init = OSSL_FUNC_cipher_decrypt_init(dispatch);
-            break;
-        case OSSL_FUNC_CIPHER_UPDATE:
-            f.update = OSSL_FUNC_cipher_update(dispatch);
-            break;
-        case OSSL_FUNC_CIPHER_FINAL:
-            f.final = OSSL_FUNC_cipher_final(dispatch);
-            break;
-        case OSSL_FUNC_CIPHER_CIPHER:
-            f.cipher = OSSL_FUNC_cipher_cipher(dispatch);
-            break;
-        case OSSL_FUNC_CIPHER_SET_CTX_PARAMS:
-            f.set_ctx_params = OSSL_FUNC_cipher_set_ctx_params(dispatch);
-            break;
-        }
-    return f;
-}
-
-/*
- * Calls update (in not NULL) or final with room for 0, 1, ... bytes until it succeeds: not before there is room for all
- * that it has to say, and nothing is written until then. Returns the length.
- */
-static size_t least_room(const struct functions *f, void *ctx, unsigned char *out, size_t max, const unsigned char *in,
-                         size_t in_len)
-{
-    size_t n = 0;
-
-    for (size_t size = 0; size <= max; size++) {
-        if (in != NULL ? f->update(ctx, out, &n, size, in, in_len) : f->final(ctx, out, &n, size)) {
-            CHECK(n == size && untouched(out + n, max - n), "%zu bytes in room for %zu", n, size);
-            return n;
-        }
-        CU_ASSERT(untouched(out, max));
-    }
-    CU_FAIL("never enough room");
-    return 0;
-}
-
-static void test_room(void)
-{
-    struct functions f = functions_of(aesop_aes128cbc_functions);
-
-    for (int encrypt = 0; encrypt <= 1; encrypt++)
-        for (size_t pending = 0; pending <= BLOCK; pending += 4)
-            for (size_t len = pending; len <= 5 * BLOCK; len++) {
-                unsigned char sealed[8 * BLOCK], out[8 * BLOCK];
-                size_t sealed_len = reference(0, 1, 1, sealed, text, len);
-                const unsigned char *in = encrypt ? text : sealed, *expected = encrypt ? sealed : text;
-                size_t in_len = encrypt ? len : sealed_len, expected_len = encrypt ? sealed_len : len, done;
-                void *ctx = f.newctx(direct);
-
-                memset(out, CANARY, sizeof out);
-                (encrypt ? f.encrypt_init : f.decrypt_init)(ctx, key[0], 16, iv[0], BLOCK, NULL);
-                done = least_room(&f, ctx, out, sizeof out, in, pending);
-                done += least_room(&f, ctx, out + done, sizeof out - done, in + pending, in_len - pending);
-                done += least_room(&f, ctx, out + done, sizeof out - done, NULL, 0);
-                CHECK(done == expected_len && memcmp(out, expected, done) == 0, "encrypt %d, %zu pending, %zu bytes",
-                      encrypt, pending, len);
-                f.freectx(ctx);
-            }
-}
-
-/* Lengths of key and IV that EVP never passes. */
-static void test_lengths(void)
-{
-    struct functions f = functions_of(aesop_aes192cbc_functions);
-    void *ctx = f.newctx(direct);
-    unsigned char out[BLOCK];
-    size_t n;
-
-    for (size_t len = 0; len <= 32; len++) {
-        CU_ASSERT_EQUAL(f.encrypt_init(ctx, key[0], len, NULL, 0, NULL), len == 24);
-        CU_ASSERT_EQUAL(f.decrypt_init(ctx, NULL, 0, iv[0], len, NULL), len == BLOCK);
-    }
-    CU_ASSERT_EQUAL(f.update(ctx, out, &n, sizeof out, NULL, 0), 1);
-    CU_ASSERT_EQUAL(n, 0);
-    CU_ASSERT_EQUAL(f.cipher(ctx, out, &n, BLOCK - 1, text, BLOCK), 0);
-    CU_ASSERT_EQUAL(f.cipher(ctx, out, &n, BLOCK, text, BLOCK), 1);
-    f.freectx(ctx);
-    f.freectx(NULL);
-}
-
-static unsigned allocations;
-
-static OSSL_FUNC_CRYPTO_malloc_fn counting_malloc;
-
-static void *counting_malloc(size_t size, const char *file, int line)
-{
-    (void)file, (void)line;
-    allocations++;
-    return CRYPTO_malloc(size, __FILE__, __LINE__);
-}
-
-static OSSL_FUNC_CRYPTO_malloc_fn failing_malloc;
-
-static void *failing_malloc(size_t size, const char *file, int line)
-{
-    (void)size, (void)file, (void)line;
-    return NULL;
-}
-
-/* A context is one allocation, messages are none; where there is no memory there is no context. */
-static void test_allocations(void)
-{
-    struct functions f = functions_of(aesop_aes256cbc_functions);
-    struct aesop_provider provider = *direct;
-    void *ctx;
-
-    provider.core.malloc = counting_malloc;
-    allocations = 0;
-    ctx = f.newctx(&provider);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(ctx);
-    CU_ASSERT_EQUAL(allocations, 1);
-    for (int i = 0; i < 20; i++) {
-        unsigned char out[256];
-        unsigned padding = 1;
-        OSSL_PARAM params[] = { OSSL_PARAM_construct_uint(OSSL_CIPHER_PARAM_PADDING, &padding), OSSL_PARAM_END };
-        size_t n, last;
-
-        CU_ASSERT_EQUAL((i % 2 ? f.encrypt_init : f.decrypt_init)(ctx, key[0], 32, iv[0], BLOCK, params), 1);
-        CU_ASSERT_EQUAL(f.update(ctx, out, &n, sizeof out, text, 100), 1);
-        if (i % 2)
-            CU_ASSERT_EQUAL(f.final(ctx, out + n, &last, sizeof out - n), 1);
-    }
-    CU_ASSERT_EQUAL(allocations, 1);
-    f.freectx(ctx);
-
-    provider.core.malloc = failing_malloc;
-    CU_ASSERT_PTR_NULL(f.newctx(&provider));
-}
-
 int main(int argc, char **argv)
 {
     static CU_TestInfo tests[] = {
@@ -897,9 +719,6 @@ int main(int argc, char **argv)
         { "numbers", test_numbers },
         { "octets", test_octets },
         { "lists and traits", test_lists },
-        { "room for the output", test_room },
-        { "lengths of key and IV", test_lengths },
-        { "allocations", test_allocations },
         CU_TEST_INFO_NULL,
     };
     static CU_SuiteInfo suites[] = {
