@@ -173,20 +173,44 @@ static void load_originals(struct originals *o, void *handle)
 }
 
 /*
+ * For whoever writes to what is here, the table of answers apart. It is none to ask the dynamic linker under: that has
+ * a lock of its own, and holds it while constructors run, which may call us.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A fork waits until no other thread has a lock: it would stay locked in the child. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+    if (answers != NULL)
+        pthread_mutex_lock(&answers->lock);
+}
+
+static void after_fork(void)
+{
+    if (answers != NULL)
+        pthread_mutex_unlock(&answers->lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+/*
  * Notes the libcrypto that is mapped there, at that place or behind, unless it is. Returns where; COPIES_MAX: nowhere.
  * Takes over the handle, by which what is noted stays in memory.
- *
- * Its lock is none to ask the dynamic linker under: that has a lock of its own, and holds it while constructors run,
- * which may call us.
  */
 static size_t add_copy(size_t i, void *handle, void *base)
 {
-    static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct originals o = { 0 };
     int is_new;
 
+    pthread_once(&once, watch_forks);
     load_originals(&o, handle);
-    pthread_mutex_lock(&adding);
+    pthread_mutex_lock(&lock);
     while (i < COPIES_MAX && bases[i] != NULL && bases[i] != base)
         i++;
     is_new = i < COPIES_MAX && bases[i] == NULL;
@@ -196,7 +220,7 @@ static size_t add_copy(size_t i, void *handle, void *base)
             answers = aesop_table_new(CAPACITY); /* where there is no memory nothing is remembered */
         bases[i] = base;
     }
-    pthread_mutex_unlock(&adding);
+    pthread_mutex_unlock(&lock);
     if (!is_new)
         dlclose(handle);
     return i;
@@ -348,7 +372,6 @@ struct refusal {
 static _Atomic uint64_t generation = 1;
 static _Thread_local __attribute__((tls_model("initial-exec"))) OSSL_LIB_CTX *thread_default; /* NULL: the global one */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept {
     OSSL_LIB_CTX *libctx;
     const struct operation *operation;
@@ -400,7 +423,7 @@ static int keep(OSSL_LIB_CTX *libctx, const struct operation *operation, void *m
     size_t i = 0;
     int ok, no = 0;
 
-    /* 3.x cleans up when the process ends, 4.0 where the program asks for it. Without the lock: see add_copy. */
+    /* 3.x cleans up when the process ends, 4.0 where the program asks for it. It asks the linker: without the lock. */
     if (at_exit == 0 && (libcrypto->OPENSSL_atexit == NULL || libcrypto->OPENSSL_atexit(release_all)))
         atomic_compare_exchange_strong(&at_exit, &no, 1);
     pthread_mutex_lock(&lock);

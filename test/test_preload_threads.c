@@ -2,7 +2,7 @@
 /*
  * The functions of libaesop-fetch.so, linked into this program and so in front of libcrypto's, in many threads: while
  * providers come and go, and with library contexts that are made and freed. Meant for the sanitizers; what programs see
- * is apps/preload.sh's matter. And what cannot be seen from without: callers, memory that fails.
+ * is apps/preload.sh's matter. And what cannot be seen from without: callers, forks amid a fetch, memory that fails.
  */
 #include "check.h"
 #include "scarce.h"
@@ -10,9 +10,12 @@
 
 #include <link.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <openssl/core_dispatch.h>
 #include <openssl/err.h>
@@ -156,6 +159,82 @@ static void callers_far_apart(void)
 #endif
 }
 
+/* ---- forks ---- */
+
+/* A thread that stops when it has taken its lock of that number, until the forking one wants that, or has forked. */
+struct holder {
+    int number, taken;
+    pthread_mutex_t *held;
+    OSSL_LIB_CTX *ctx;
+    pthread_t forking;
+    sem_t holds, may_go_on;
+};
+static struct holder *_Atomic holder;
+static _Thread_local int is_holder;
+
+/* The linker puts it in the place of pthread_mutex_lock in the library, and in this program. */
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    struct holder *h = atomic_load(&holder);
+    int result;
+
+    if (h != NULL && pthread_equal(h->forking, pthread_self()) && h->held == mutex)
+        sem_post(&h->may_go_on);
+    result = __real_pthread_mutex_lock(mutex);
+    if (is_holder && h->taken++ == h->number) {
+        h->held = mutex;
+        sem_post(&h->holds);
+        sem_wait(&h->may_go_on);
+    }
+    return result;
+}
+
+static void *hold(void *arg)
+{
+    struct holder *h = arg;
+
+    is_holder = 1;
+    EVP_KDF_free(EVP_KDF_fetch(h->ctx, "HKDF", "?fork=parent"));
+    is_holder = 0;
+    return NULL;
+}
+
+/* A child asks what is new to the library, whatever lock another thread of its parent had at that moment. */
+static void forks_amid_a_fetch(void)
+{
+    enum { LOCKS = 2, SECONDS = 10 };
+
+    for (int i = 0; i < LOCKS; i++) {
+        struct holder h = { .number = i, .ctx = support_ctx_default(), .forking = pthread_self() };
+        pthread_t id;
+        pid_t child;
+        int status;
+
+        EVP_KDF_free(EVP_KDF_fetch(h.ctx, "HKDF", NULL));
+        sem_init(&h.holds, 0, 0);
+        sem_init(&h.may_go_on, 0, 0);
+        atomic_store(&holder, &h);
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&id, NULL, hold, &h), 0);
+        sem_wait(&h.holds);
+        child = fork();
+        if (child == 0) {
+            alarm(SECONDS);
+            _exit(EVP_KDF_fetch(h.ctx, "HKDF", "?fork=child") == NULL);
+        }
+        sem_post(&h.may_go_on); /* where nobody wanted a lock */
+        pthread_join(id, NULL);
+        atomic_store(&holder, NULL);
+        CHECK(waitpid(child, &status, 0) == child && status == 0, "lock %d: the child's status is %#x", i, status);
+        CHECK(h.taken == LOCKS, "a fetch takes %d locks", h.taken);
+        sem_destroy(&h.holds);
+        sem_destroy(&h.may_go_on);
+        support_ctx_free(h.ctx);
+    }
+}
+
 /* ---- memory that fails ---- */
 
 /* Whatever allocation of libcrypto fails, once or from then on: afterwards the answer is libcrypto's own. */
@@ -279,6 +358,8 @@ int main(int argc, char **argv)
     CU_ADD_TEST(threads, everything_at_once);
     CU_pSuite callers = CU_add_suite("callers", NULL, NULL);
     CU_ADD_TEST(callers, callers_far_apart);
+    CU_pSuite forks = CU_add_suite("forks", NULL, NULL);
+    CU_ADD_TEST(forks, forks_amid_a_fetch);
     CU_pSuite misses = CU_add_suite("misses", NULL, NULL);
     CU_ADD_TEST(misses, misses_are_said_twice);
     CU_pSuite memory = CU_add_suite("memory", NULL, NULL);
