@@ -17,11 +17,12 @@ static size_t index_places(size_t capacity)
 size_t aesop_table_bytes(size_t capacity)
 {
     return sizeof(struct aesop_table) + capacity * (sizeof(struct aesop_slot) + sizeof(uint64_t)) +
-           index_places(capacity) * sizeof(uint64_t);
+           _Alignof(struct aesop_slot) + index_places(capacity) * sizeof(uint64_t);
 }
 
 struct aesop_table *aesop_table_new(size_t capacity)
 {
+    const size_t alignment = _Alignof(struct aesop_slot);
     struct aesop_table *t;
 
     if (capacity == 0 || capacity >= UINT32_MAX || (t = aligned_alloc(_Alignof(struct aesop_table), sizeof *t)) == NULL)
@@ -31,15 +32,15 @@ struct aesop_table *aesop_table_new(size_t capacity)
     t->mask = index_places(capacity) - 1;
     t->index = calloc(t->mask + 1, sizeof *t->index);
     t->hashes = calloc(capacity, sizeof *t->hashes);
-    t->slots = aligned_alloc(_Alignof(struct aesop_slot), capacity * sizeof *t->slots);
-    if (t->index == NULL || t->hashes == NULL || t->slots == NULL || pthread_mutex_init(&t->lock, NULL) != 0) {
+    t->memory = calloc(1, alignment + capacity * sizeof *t->slots);
+    if (t->index == NULL || t->hashes == NULL || t->memory == NULL || pthread_mutex_init(&t->lock, NULL) != 0) {
         free(t->index);
         free(t->hashes);
-        free(t->slots);
+        free(t->memory);
         free(t);
         return NULL;
     }
-    memset(t->slots, 0, capacity * sizeof *t->slots);
+    t->slots = (struct aesop_slot *)(((uintptr_t)t->memory + alignment) & ~(alignment - 1));
     return t;
 }
 
@@ -50,7 +51,7 @@ void aesop_table_free(struct aesop_table *t)
     pthread_mutex_destroy(&t->lock);
     free(t->index);
     free(t->hashes);
-    free(t->slots);
+    free(t->memory);
     free(t);
 }
 

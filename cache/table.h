@@ -166,6 +166,7 @@ struct aesop_table {
 
     /* What follows is the writer's, away from what others read. */
     _Alignas(64) pthread_mutex_t lock;
+    void *memory;     /* that the slots lie in: as calloc gives it, untouched until it is used */
     uint64_t *hashes; /* of the keys in the slots */
     size_t capacity, used, hand;
     uint64_t stamp, evictions; /* the stamp that was put last */
