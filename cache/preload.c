@@ -126,9 +126,9 @@ struct originals {
     atomic_int cleaned_up;
 };
 
-/* The first is the one that we answer for. Each is there from when it is known where it is mapped. */
+/* The first is the one that we answer for. Each is there from when it is known which library of the process it is. */
 static struct originals copies[COPIES_MAX];
-static void *_Atomic bases[COPIES_MAX];
+static struct link_map *_Atomic maps[COPIES_MAX];
 static struct originals *const libcrypto = &copies[0];
 static struct aesop_table *answers;
 
@@ -158,6 +158,21 @@ static void look_up(void *pointer, void *handle, const char *name, const char *s
     snprintf(symbol, sizeof symbol, "%s%s", name, suffix);
     address = dlsym(handle, symbol);
     memcpy(pointer, &address, sizeof address);
+}
+
+/* The library that the address lies in, or NULL. */
+static struct link_map *map_of(const void *address)
+{
+#ifdef DLFO_STRUCT_HAS_EH_DBASE /* from glibc 2.35 on; dladdr goes through all symbols of the library */
+    struct dl_find_object found;
+
+    return _dl_find_object((void *)address, &found) == 0 ? found.dlfo_link_map : NULL;
+#else
+    Dl_info info;
+    struct link_map *map;
+
+    return dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map : NULL;
+#endif
 }
 
 static void load_originals(struct originals *o, void *handle)
@@ -199,10 +214,10 @@ static void watch_forks(void)
 }
 
 /*
- * Notes the libcrypto that is mapped there, at that place or behind, unless it is. Returns where; COPIES_MAX: nowhere.
+ * Notes that libcrypto at that place or behind, unless it is noted. Returns where; COPIES_MAX: nowhere.
  * Takes over the handle, by which what is noted stays in memory.
  */
-static size_t add_copy(size_t i, void *handle, void *base)
+static size_t add_copy(size_t i, void *handle, struct link_map *map)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct originals o = { 0 };
@@ -211,14 +226,14 @@ static size_t add_copy(size_t i, void *handle, void *base)
     pthread_once(&once, watch_forks);
     load_originals(&o, handle);
     pthread_mutex_lock(&lock);
-    while (i < COPIES_MAX && bases[i] != NULL && bases[i] != base)
+    while (i < COPIES_MAX && maps[i] != NULL && maps[i] != map)
         i++;
-    is_new = i < COPIES_MAX && bases[i] == NULL;
+    is_new = i < COPIES_MAX && maps[i] == NULL;
     if (is_new) {
         copies[i] = o;
         if (i == 0)
             answers = aesop_table_new(CAPACITY); /* where there is no memory nothing is remembered */
-        bases[i] = base;
+        maps[i] = map;
     }
     pthread_mutex_unlock(&lock);
     if (!is_new)
@@ -232,19 +247,17 @@ static size_t add_copy(size_t i, void *handle, void *base)
  */
 static void *function_without_us(const char *name, const void *caller)
 {
-    Dl_info info, our_info;
-    struct link_map *map;
+    const struct link_map *map = map_of(caller);
     void *handle = NULL, *function = NULL;
 
     /* A library sees what it is linked with. The program itself sees all that was loaded with it, us too. */
-    if (dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 && *map->l_name != '\0')
+    if (map != NULL && *map->l_name != '\0')
         handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
     if (handle != NULL) {
         function = dlsym(handle, name);
         dlclose(handle);
     }
-    if (function != NULL && dladdr(function, &info) != 0 && dladdr(copies, &our_info) != 0 &&
-        info.dli_fbase == our_info.dli_fbase)
+    if (function != NULL && map_of(function) == map_of(copies))
         return NULL;
     return function != NULL ? function : dlsym(RTLD_NEXT, name);
 }
@@ -255,22 +268,22 @@ static struct originals *find_originals(const void *caller)
     static const char any[] = "EVP_CIPHER_fetch";
     const uint64_t page = (uintptr_t)caller >> PAGE_BITS;
     size_t i = 0;
-    Dl_info info;
-    void *handle, *function;
+    void *handle;
+    struct link_map *map;
     uint64_t there;
 
     /* Whoever calls us has it loaded, but perhaps where only its own modules see it. */
-    if (bases[0] == NULL && (handle = dlopen(LIBCRYPTO, RTLD_LAZY | RTLD_NOLOAD)) != NULL &&
-        dladdr(dlsym(handle, any), &info) != 0)
-        add_copy(0, handle, info.dli_fbase);
-    function = function_without_us(any, caller);
-    if (function != NULL && dladdr(function, &info) != 0) {
-        while (i < COPIES_MAX && bases[i] != info.dli_fbase)
+    if (maps[0] == NULL && (handle = dlopen(LIBCRYPTO, RTLD_LAZY | RTLD_NOLOAD)) != NULL &&
+        (map = map_of(dlsym(handle, any))) != NULL)
+        add_copy(0, handle, map);
+    map = map_of(function_without_us(any, caller));
+    if (map != NULL) {
+        while (i < COPIES_MAX && maps[i] != map)
             i++;
-        if (i == COPIES_MAX && (handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) != NULL)
-            i = add_copy(1, handle, info.dli_fbase);
+        if (i == COPIES_MAX && (handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD)) != NULL)
+            i = add_copy(1, handle, map);
     }
-    if (i == COPIES_MAX || bases[i] == NULL)
+    if (i == COPIES_MAX || maps[i] == NULL)
         return NULL;
     there = atomic_load_explicit(first_place(page), memory_order_relaxed);
     atomic_store_explicit(there == 0 || there >> 8 == page ? first_place(page) : second_place(page), page << 8 | i,
@@ -337,11 +350,9 @@ int dlclose(void *handle)
 static struct originals *originals_to_clean_up(const void *caller)
 {
     size_t i = COPIES_MAX - 1;
-    Dl_info info, c_library;
 
-    if (dladdr(caller, &info) != 0 && dladdr(dlsym(RTLD_NEXT, "exit"), &c_library) != 0 &&
-        info.dli_fbase == c_library.dli_fbase)
-        while (i > 0 && (bases[i] == NULL || atomic_exchange(&copies[i].cleaned_up, 1)))
+    if (map_of(caller) == map_of(dlsym(RTLD_NEXT, "exit")))
+        while (i > 0 && (maps[i] == NULL || atomic_exchange(&copies[i].cleaned_up, 1)))
             i--;
     else
         i = 0;
@@ -649,9 +660,7 @@ static int note_handed_in(const void *constant, const void *method)
 
 static int is_constant(const void *method)
 {
-    Dl_info info;
-
-    return dladdr(method, &info) != 0 && info.dli_fbase == bases[0];
+    return map_of(method) == maps[0];
 }
 
 static __attribute__((noinline)) const void *find_implicit(size_t kind, const void *given, int nid,

@@ -61,6 +61,7 @@ typedef __m128i vec;
 #define vec_aesdeclast(s, k) _mm_aesdeclast_si128(s, k)
 #define vec_clmul(a, b, halves) _mm_clmulepi64_si128(a, b, halves)
 #define vec_zero() _mm_setzero_si128()
+#define vec_zero_upper() (void)0
 #define vec_each_block(b) (b)
 #define vec_first_block(b) (b)
 #define vec_sum_blocks(v) (v)
@@ -102,6 +103,7 @@ typedef __m256i vec;
 #define vec_aesdeclast(s, k) _mm256_aesdeclast_epi128(s, k)
 #define vec_clmul(a, b, halves) _mm256_clmulepi64_epi128(a, b, halves)
 #define vec_zero() _mm256_setzero_si256()
+#define vec_zero_upper() _mm256_zeroupper()
 #define vec_each_block(b) _mm256_broadcastsi128_si256(b)
 #define vec_first_block(b) _mm256_zextsi128_si256(b)
 #define vec_low_block(v) _mm256_castsi256_si128(v)
@@ -161,6 +163,7 @@ typedef __m512i vec;
 #define vec_aesdeclast(s, k) _mm512_aesdeclast_epi128(s, k)
 #define vec_clmul(a, b, halves) _mm512_clmulepi64_epi128(a, b, halves)
 #define vec_zero() _mm512_setzero_si512()
+#define vec_zero_upper() _mm256_zeroupper()
 #define vec_each_block(b) _mm512_broadcast_i32x4(b)
 #define vec_first_block(b) _mm512_zextsi128_si512(b)
 #define vec_block_indices() _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0)

@@ -81,48 +81,66 @@ enum aesop_param aesop_param_find(const char *key)
     return AESOP_PARAM_UNKNOWN;
 }
 
+/* Where byte i of an integer of size bytes is, counted from its low end. */
+static size_t place(size_t i, size_t size)
+{
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? i : size - 1 - i;
+}
+
 int aesop_param_get_size(const OSSL_PARAM *p, size_t *value)
 {
-    uint32_t u32;
-    uint64_t u64;
-    uint64_t sign_bit;
+    const int is_signed = p->data_type == OSSL_PARAM_INTEGER;
+    const uint8_t *data = p->data;
+    uint64_t number = 0;
+    uint8_t byte = 0, beyond = 0;
+    double real;
 
-    if (p->data == NULL || (p->data_type != OSSL_PARAM_INTEGER && p->data_type != OSSL_PARAM_UNSIGNED_INTEGER))
+    if (data == NULL)
         return 0;
-    if (p->data_size == sizeof u32) {
-        memcpy(&u32, p->data, sizeof u32);
-        u64 = u32;
-        sign_bit = UINT64_C(1) << 31;
-    } else if (p->data_size == sizeof u64) {
-        memcpy(&u64, p->data, sizeof u64);
-        sign_bit = UINT64_C(1) << 63;
-    } else {
-        return 0;
+    if (p->data_type == OSSL_PARAM_REAL && p->data_size == sizeof real) {
+        memcpy(&real, data, sizeof real);
+        if (!(real >= 0 && real < 0x1p64))
+            return 0;
+        *value = (size_t)real;
+        return (double)*value == real;
     }
-    if (u64 > SIZE_MAX || (p->data_type == OSSL_PARAM_INTEGER && (u64 & sign_bit) != 0))
+    if (!is_signed && p->data_type != OSSL_PARAM_UNSIGNED_INTEGER)
         return 0;
-    *value = (size_t)u64;
+    for (size_t i = 0; i < p->data_size; i++) {
+        byte = data[place(i, p->data_size)];
+        if (i < sizeof number)
+            number |= (uint64_t)byte << 8 * i;
+        else
+            beyond |= byte;
+    }
+    if (beyond != 0 || number > SIZE_MAX || (is_signed && byte >= 0x80))
+        return 0;
+    *value = (size_t)number;
     return 1;
 }
 
 /* own_bytes: of the type that the number has by nature */
 static int set_number(OSSL_PARAM *p, uint64_t value, size_t own_bytes)
 {
-    const int is_signed = p->data_type == OSSL_PARAM_INTEGER;
-    const uint32_t u32 = (uint32_t)value;
+    const int is_signed = p->data_type == OSSL_PARAM_INTEGER, is_real = p->data_type == OSSL_PARAM_REAL;
+    const double real = (double)value;
+    const size_t bits = 8 * p->data_size - (is_signed && p->data_size > 0);
+    uint8_t *data = p->data;
 
-    if (!is_signed && p->data_type != OSSL_PARAM_UNSIGNED_INTEGER)
+    if (!is_signed && !is_real && p->data_type != OSSL_PARAM_UNSIGNED_INTEGER)
         return 0;
-    p->return_size = own_bytes;
-    if (p->data == NULL)
+    p->return_size = is_real ? sizeof real : own_bytes;
+    if (data == NULL)
         return 1;
-    if (p->data_size == sizeof u32 && value <= (is_signed ? INT32_MAX : UINT32_MAX))
-        memcpy(p->data, &u32, sizeof u32);
-    else if (p->data_size == sizeof value && (!is_signed || value <= INT64_MAX))
-        memcpy(p->data, &value, sizeof value);
-    else
+    if (is_real ? p->data_size != sizeof real || value >> 53 != 0 : bits < 64 && value >> bits != 0)
         return 0;
     p->return_size = p->data_size;
+    if (is_real) {
+        memcpy(data, &real, sizeof real);
+        return 1;
+    }
+    for (size_t i = 0; i < p->data_size; i++, value >>= 8)
+        data[place(i, p->data_size)] = (uint8_t)value;
     return 1;
 }
 

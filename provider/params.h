@@ -79,9 +79,10 @@ static inline __attribute__((always_inline)) int aesop_param_answer_alone(OSSL_P
 enum aesop_param aesop_param_find(const char *key);
 
 /*
- * Integers of either signedness, of 4 or 8 bytes. get returns 1, or 0 where the type or the value does not fit; set
- * fills data if there is any and always return_size, and returns 0 where the type or size does not fit the value. To
- * data NULL it answers the size of its own type.
+ * What libcrypto's OSSL_PARAM_get_size_t, _set_size_t and _set_uint take: integers of either signedness and any width,
+ * and a REAL that is whole. get returns 1, or 0 where the type or the value does not fit; set fills data if there is any
+ * and always return_size, and returns 0 where the type or size does not fit the value. To data NULL it answers the size
+ * of its own type.
  */
 int aesop_param_get_size(const OSSL_PARAM *p, size_t *value);
 int aesop_param_set_size(OSSL_PARAM *p, size_t value);

@@ -100,11 +100,11 @@ static void test_provider_params_refused(void)
 {
     OSSL_PROVIDER *provider = OSSL_PROVIDER_load(ours, "aesop");
     char text[64];
-    unsigned char byte;
+    float real;
     OSSL_PARAM as_string[] = { OSSL_PARAM_construct_int(OSSL_PROV_PARAM_NAME, (int *)(void *)text), OSSL_PARAM_END };
     OSSL_PARAM as_text[] = { OSSL_PARAM_construct_utf8_string(OSSL_PROV_PARAM_STATUS, text, sizeof text),
                              OSSL_PARAM_END };
-    OSSL_PARAM too_small[] = { { OSSL_PROV_PARAM_STATUS, OSSL_PARAM_INTEGER, &byte, 1, 0 }, OSSL_PARAM_END };
+    OSSL_PARAM too_small[] = { { OSSL_PROV_PARAM_STATUS, OSSL_PARAM_REAL, &real, sizeof real, 0 }, OSSL_PARAM_END };
 
     CU_ASSERT_FATAL(provider != NULL);
     CU_ASSERT_FALSE(OSSL_PROVIDER_get_params(provider, as_string));
