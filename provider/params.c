@@ -99,10 +99,10 @@ int aesop_param_get_size(const OSSL_PARAM *p, size_t *value)
         return 0;
     if (p->data_type == OSSL_PARAM_REAL && p->data_size == sizeof real) {
         memcpy(&real, data, sizeof real);
-        if (!(real >= 0 && real < 0x1p64))
+        if (!(real >= 0 && real < 0x1p64) || (double)(uint64_t)real != real || (uint64_t)real > SIZE_MAX)
             return 0;
         *value = (size_t)real;
-        return (double)*value == real;
+        return 1;
     }
     if (!is_signed && p->data_type != OSSL_PARAM_UNSIGNED_INTEGER)
         return 0;

@@ -229,7 +229,7 @@ static void test_get(void)
                     continue;
                 frame_open(&f, type, bytes, size, misaligned);
                 fits = OSSL_PARAM_get_size_t(&f.param, &want);
-                CHECK(aesop_param_get_size(&f.param, &got) == fits && (!fits || got == want),
+                CHECK(aesop_param_get_size(&f.param, &got) == fits && got == (fits ? want : 77),
                       "pattern %d, type %u, size %zu: %zx, libcrypto %d %zx", pattern, type, size, got, fits, want);
             }
         }
