@@ -135,13 +135,12 @@ static void callers_far_apart(void)
 {
     enum { CALLS = 1000 };
     static const unsigned char code[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
-    unsigned char *memory = far_apart =
-        mmap(NULL, APART + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     call_through *call[2];
 
-    CU_ASSERT_TRUE_FATAL(memory != MAP_FAILED);
+    far_apart = mmap(NULL, APART + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CU_ASSERT_TRUE_FATAL(far_apart != MAP_FAILED);
     for (size_t i = 0; i < 2; i++) {
-        unsigned char *page = memory + i * APART;
+        unsigned char *page = far_apart + i * APART;
 
         CU_ASSERT_EQUAL_FATAL(mprotect(page, PAGE, PROT_READ | PROT_WRITE), 0);
         memcpy(page, code, sizeof code);
@@ -156,7 +155,7 @@ static void callers_far_apart(void)
     }
     /* Twice where it comes to stand where the other stood. */
     CHECK(callers_looked_up >= 2 && callers_looked_up <= 4, "%lu look-ups for two callers", callers_looked_up);
-    munmap(memory, APART + PAGE);
+    munmap(far_apart, APART + PAGE);
 }
 #else
 static void callers_far_apart(void)
