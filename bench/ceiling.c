@@ -36,26 +36,27 @@ enum { CBC_DEC = GCM + CEILING_KEY_SIZES * CEILING_GCM_MIXES };
 enum { LOOPS = CBC_DEC + CEILING_KEY_SIZES * CEILING_CBC_MIXES };
 
 /*
- * ns that a call of each loop takes when nothing disturbs. What does lasts for tenths of a second: all loops take turns
- * until two measurements agree, and of each the least counts. It is a quartile, not the fastest slice: what is compared
- * with a ceiling is a median, and some slices of a millisecond find a CPU that runs faster than it can for long.
+ * ns that a call of each loop takes when nothing disturbs: measured one after the other until two measurements of all
+ * agree, since what disturbs can last for tenths of a second, and of each the least counts. It is a quartile, not the
+ * fastest slice: what is compared with a ceiling is a median, and some slices find a CPU that runs faster than it can
+ * for long.
  */
 static void measure(double ns[LOOPS], struct loop loops[LOOPS])
 {
     enum { MEASUREMENTS_MAX = 8 };
-    struct bench_subject subjects[LOOPS];
+    const double seconds = fmax(0.25, bench_seconds()) / LOOPS;
     int agree = 0;
 
-    for (size_t i = 0; i < LOOPS; i++) {
-        subjects[i] = (struct bench_subject){ .run = run_loop, .arg = &loops[i] };
+    for (size_t i = 0; i < LOOPS; i++)
         ns[i] = INFINITY;
-    }
     for (int n = 0; n < MEASUREMENTS_MAX && !agree; n++) {
-        bench_measure(subjects, LOOPS, fmax(0.5, bench_seconds()));
         agree = 1;
         for (size_t i = 0; i < LOOPS; i++) {
-            agree &= fabs(subjects[i].quartile1 - ns[i]) < 0.03 * ns[i];
-            ns[i] = fmin(subjects[i].quartile1, ns[i]);
+            struct bench_subject subject = { .run = run_loop, .arg = &loops[i] };
+
+            bench_measure(&subject, 1, seconds);
+            agree &= fabs(subject.quartile1 - ns[i]) < 0.03 * ns[i];
+            ns[i] = fmin(subject.quartile1, ns[i]);
         }
     }
 }

@@ -3,7 +3,7 @@
 #
 # Runs all benchmarks and writes docs/benchmarks.md with its charts and the README's table; the figures stay as CSV in
 # build/bench-results.
-# Usage: report.sh [SECONDS-PER-ROW]   (0.15: about 14 minutes, up to an hour where others disturb), or
+# Usage: report.sh [SECONDS-PER-ROW]   (0.15: about 18 minutes, up to an hour where others disturb), or
 #        report.sh --write               from the figures that are there
 set -euo pipefail
 
@@ -59,14 +59,15 @@ measure() {
 # on RELEASE NAME BENCHMARK OPTION...: the same on another release, which may not be there
 on() {
     echo "== $2 ($SECONDS s)"
-    bench/on-release.sh "$1" "bench_$3" --seconds "$seconds" --patience 3 --csv "$results/$2.csv" "${@:4}" >"$results/$2.txt" \
-        2>"$results/$2.log" || { echo "left out: $2: $(tail -n 1 "$results/$2.log")"; rm -f "$results/$2.csv"; }
+    bench/on-release.sh "$1" "bench_$3" --seconds "$seconds" --patience 3 --csv "$results/$2.csv" "${@:4}" \
+        >"$results/$2.txt" 2>"$results/$2.log" ||
+        { echo "left out: $2: $(tail -n 1 "$results/$2.log")"; rm -f "$results/$2.csv"; }
 }
 
 # speed RELEASE COMMAND: what users see who compare with that openssl command
 speed() {
     echo "== speed-$1 ($SECONDS s)"
-    OPENSSL=$2 bench/speed.sh --ceilings "$results/ceiling-modes.csv" >"$results/speed-$1.csv"
+    OPENSSL=$2 bench/speed.sh --times 3 --ceilings "$results/ceiling-modes.csv" >"$results/speed-$1.csv"
 }
 
 # What is measured: the commit, if there is one
@@ -214,8 +215,11 @@ measured_of_resolver() (
 disturbed() {
     sed -n 's/^# \([0-9]*\) % of the slices were disturbed.*/\1/p' "$results"/*.txt | awk '
         { sum += $1; if ($1 > most) most = $1 }
-        END { if (NR > 0) printf "Of the slices that count %.0f %% were disturbed nevertheless (%d %% of one benchmark).\n",
-                  sum / NR, most }'
+        END {
+            if (NR > 0)
+                printf "Of the slices that count %.0f %% were disturbed nevertheless (%d %% of one benchmark).\n",
+                    sum / NR, most
+        }'
 }
 
 host=
@@ -255,8 +259,8 @@ $(sed -n 's/^# \(libipsec-mb .*\)/- \1/p' "$results/kernel.txt")
 Subjects that are compared run in one process on one thread, in alternating slices of a fifth of a millisecond; the
 clock is the thread's CPU time. A figure is the median of its slices, a ratio the median of the ratios of neighbouring
 slices: above 1, aesop is faster than the default provider of the same release. The spread is the distance between the
-quartiles of the slices. Messages of up to 4 MiB are measured in five passes over all sizes, each with contexts and buffers in
-other places, and the medians of the passes count: where they lie moves a figure by up to 5 %.
+quartiles of the slices. Messages of up to 4 MiB are measured in five passes over all sizes, each with contexts and
+buffers in other places, and the medians of the passes count: where they lie moves a figure by up to 5 %.
 
 Others who use the core, on its other thread or in turns with us, take a quarter or more from code that fills it and
 nothing from code that waits. So before and after each slice additions are counted, for some microseconds; below 95 % of
@@ -457,7 +461,8 @@ HANDSHAKES
 
 ## openssl speed
 
-As users run it (\`-evp\`, and the options named); it sets key and IV anew for each GCM message.
+As users run it (\`-evp\`, and the options named), the faster of three times each in turn; it sets key and IV anew for
+each GCM message.
 
 $(for other in "$here" 4.0; do
         [[ -f $results/speed-$other.csv ]] || continue
