@@ -443,6 +443,18 @@ static void unknown_flags(void)
     support_ctx_free(ctx);
 }
 
+/* A method's other names are remembered where nothing has to go for them. */
+static void names_take_no_room(void)
+{
+    OSSL_LIB_CTX *ctx = support_ctx_default();
+    AESOP_RESOLVER *r = resolver_for(ctx, 2);
+
+    CU_ASSERT_PTR_NOT_NULL(AESOP_RESOLVER_get0_cipher(r, "AES-128-GCM", NULL));
+    CU_ASSERT_EQUAL(stats_of(r).evictions, 0);
+    AESOP_RESOLVER_free(r);
+    support_ctx_free(ctx);
+}
+
 static void bounded_bytes(void)
 {
     OSSL_LIB_CTX *ctx = support_ctx_default();
@@ -477,6 +489,87 @@ static void bounded_bytes(void)
           stats_of(r).bytes);
     AESOP_RESOLVER_free(r);
     support_ctx_free(ctx);
+}
+
+/* ---- the table alone ---- */
+
+static struct aesop_key key_of(const char *name)
+{
+    struct aesop_key key;
+
+    aesop_key_start(&key, 1);
+    CU_ASSERT(aesop_key_add_text(&key, name, strlen(name), AESOP_FOLD_CASE));
+    aesop_key_finish(&key);
+    return key;
+}
+
+static int table_has(struct aesop_table *t, const struct aesop_key *key, uint64_t stamp, uint64_t expected)
+{
+    uint64_t value;
+
+    return aesop_table_get(&value, t, key, stamp) && value == expected;
+}
+
+/* An answer that was asked for before a change and comes after it. */
+static void late_answers_are_dropped(void)
+{
+    struct aesop_table *t = aesop_table_new(4);
+    const struct aesop_key key = key_of("name");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+    aesop_table_put(t, &key, 2, 22);
+    aesop_table_put(t, &key, 1, 11);
+    CU_ASSERT(table_has(t, &key, 2, 22));
+    CU_ASSERT_FALSE(table_has(t, &key, 1, 11));
+    aesop_table_free(t);
+}
+
+/* A slot that a writer is at has odd numbers, and may hold anything. */
+static void slots_being_written_are_not_read(void)
+{
+    struct aesop_table *t = aesop_table_new(1);
+    const struct aesop_key key = key_of("name");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+    aesop_table_put(t, &key, 1, 11);
+    atomic_fetch_add(&t->slots[0].sequence, 1);
+    CU_ASSERT_FALSE(table_has(t, &key, 1, 11));
+    atomic_fetch_add(&t->slots[0].sequence, 1);
+    CU_ASSERT(table_has(t, &key, 1, 11));
+    aesop_table_free(t);
+}
+
+/* Of keys with one place in the index the first is evicted: the others are found still. */
+static void evicted_among_others(void)
+{
+    struct aesop_table *t = aesop_table_new(3);
+    struct aesop_key keys[] = { key_of("a"), key_of("b"), key_of("c"), key_of("d") };
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+    keys[1].hash = keys[2].hash = keys[0].hash;
+    keys[3].hash = keys[0].hash + 4; /* of eight places */
+    for (size_t i = 0; i < 4; i++)
+        aesop_table_put(t, &keys[i], 1, i);
+    for (size_t i = 0; i < 4; i++)
+        CHECK(table_has(t, &keys[i], 1, i) == (i > 0), "key %zu", i);
+    CU_ASSERT_EQUAL(aesop_table_evictions(t), 1);
+    aesop_table_free(t);
+}
+
+/* What was read and is true no more goes before what is true and was not read. */
+static void the_untrue_goes_first(void)
+{
+    struct aesop_table *t = aesop_table_new(2);
+    const struct aesop_key keys[] = { key_of("a"), key_of("b"), key_of("c") };
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+    aesop_table_put(t, &keys[0], 1, 0);
+    CU_ASSERT(table_has(t, &keys[0], 1, 0));
+    aesop_table_put(t, &keys[1], 2, 1);
+    aesop_table_put(t, &keys[2], 2, 2);
+    CU_ASSERT(table_has(t, &keys[1], 2, 1) && table_has(t, &keys[2], 2, 2));
+    CU_ASSERT_EQUAL(aesop_table_evictions(t), 0);
+    aesop_table_free(t);
 }
 
 /* ---- truth ---- */
@@ -532,24 +625,6 @@ static void default_properties_change(void)
     AESOP_RESOLVER_free(r);
     OSSL_PROVIDER_unload(aesop);
     support_ctx_free(ctx);
-}
-
-/* An answer that was asked for before a change and comes after it. */
-static void late_answers_are_dropped(void)
-{
-    struct aesop_table *t = aesop_table_new(4);
-    struct aesop_key key;
-    uint64_t value = 0;
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(t);
-    aesop_key_start(&key, 1);
-    CU_ASSERT(aesop_key_add_text(&key, "name", 4, AESOP_FOLD_CASE));
-    aesop_key_finish(&key);
-    aesop_table_put(t, &key, 2, 22);
-    aesop_table_put(t, &key, 1, 11);
-    CU_ASSERT(aesop_table_get(&value, t, &key, 2) && value == 22);
-    CU_ASSERT_FALSE(aesop_table_get(&value, t, &key, 1));
-    aesop_table_free(t);
 }
 
 /* What is forgotten and asked again is counted as before, and its reference is one. */
@@ -762,6 +837,35 @@ static void days_pass(void)
     support_ctx_free(ctx);
 }
 
+/* More days than remembered decisions can tell apart: none is remembered, and each is right. */
+static void many_days_pass(void)
+{
+    enum { DAYS = AESOP_POLICY_ERAS_MAX, ENTRY = sizeof "MD5 denyAfter 2024-02-29," - 1 };
+    const time_t first = 1709164800, day = 86400;
+    OSSL_LIB_CTX *ctx = support_ctx_default();
+    AESOP_RESOLVER *r = resolver_for(ctx, 0);
+    char *list = malloc(DAYS * ENTRY + 1);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(list);
+    for (int i = 0; i < DAYS; i++) {
+        const time_t when = first + i * day;
+
+        strftime(list + i * ENTRY, ENTRY + 1, i == 0 ? "MD5 denyAfter %Y-%m-%d," : "RC4 denyAfter %Y-%m-%d,",
+                 gmtime(&when));
+    }
+    list[DAYS * ENTRY - 1] = '\0';
+    CU_ASSERT_TRUE_FATAL(AESOP_RESOLVER_set_constraints(r, list));
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_TRUE(AESOP_RESOLVER_permits(r, 0, "MD5", 0, 0, first - 1));
+        CU_ASSERT_FALSE(AESOP_RESOLVER_permits(r, 0, "MD5", 0, 0, first + DAYS * day));
+    }
+    CU_ASSERT_EQUAL(stats_of(r).evaluations, 4);
+    CU_ASSERT_EQUAL(stats_of(r).decisions, 0);
+    free(list);
+    AESOP_RESOLVER_free(r);
+    support_ctx_free(ctx);
+}
+
 /* Long names cannot be remembered, but are decided all the same. */
 static void long_names_are_decided(void)
 {
@@ -889,6 +993,7 @@ int main(int argc, char **argv)
     CU_ADD_TEST(memory, hits_write_nothing);
     CU_ADD_TEST(memory, small_capacities);
     CU_ADD_TEST(memory, eviction_spares_the_used);
+    CU_ADD_TEST(memory, names_take_no_room);
     CU_ADD_TEST(memory, bounded_bytes);
     CU_ADD_TEST(memory, unknown_flags);
     CU_ADD_TEST(memory, unloaded_library);
@@ -896,10 +1001,14 @@ int main(int argc, char **argv)
         CU_ADD_TEST(memory, memory_fails);
     else
         support_skip("memory that fails", "libcrypto allocated already");
+    CU_pSuite table = CU_add_suite("table", NULL, NULL);
+    CU_ADD_TEST(table, late_answers_are_dropped);
+    CU_ADD_TEST(table, slots_being_written_are_not_read);
+    CU_ADD_TEST(table, evicted_among_others);
+    CU_ADD_TEST(table, the_untrue_goes_first);
     CU_pSuite truth = CU_add_suite("truth", NULL, NULL);
     CU_ADD_TEST(truth, providers_come_and_go);
     CU_ADD_TEST(truth, default_properties_change);
-    CU_ADD_TEST(truth, late_answers_are_dropped);
     CU_ADD_TEST(truth, asked_again);
     CU_ADD_TEST(truth, without_watch);
     CU_ADD_TEST(truth, borrowed_methods_last);
@@ -910,6 +1019,7 @@ int main(int argc, char **argv)
     CU_ADD_TEST(constraints, constraints_are_exchanged);
     CU_ADD_TEST(constraints, large_sizes);
     CU_ADD_TEST(constraints, days_pass);
+    CU_ADD_TEST(constraints, many_days_pass);
     CU_ADD_TEST(constraints, long_names_are_decided);
     CU_ADD_TEST(constraints, identifiers_are_names);
     return support_run();
