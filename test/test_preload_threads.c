@@ -2,7 +2,8 @@
 /*
  * The functions of libaesop-fetch.so, linked into this program and so in front of libcrypto's, in many threads: while
  * providers come and go, and with library contexts that are made and freed. Meant for the sanitizers; what programs see
- * is apps/preload.sh's matter. And what cannot be seen from without: callers, forks amid a fetch, memory that fails.
+ * is apps/preload.sh's matter. And what cannot be seen from without: callers, forks amid a fetch, memory that fails,
+ * what is left of a context.
  */
 #include "check.h"
 #include "scarce.h"
@@ -277,7 +278,7 @@ static void memory_fails(void)
 
 /* ---- a libcrypto that says no, and then yes ---- */
 
-static int questions, refusals;
+static int questions, refusals, teardowns;
 
 static void *kdf_new(void *provctx)
 {
@@ -313,9 +314,16 @@ static const OSSL_ALGORITHM *query(void *provctx, int operation, int *no_cache)
     return questions > refusals ? algorithms : NULL;
 }
 
+static void teardown(void *provctx)
+{
+    (void)provctx;
+    teardowns++;
+}
+
 static int fickle_init(const OSSL_CORE_HANDLE *core, const OSSL_DISPATCH *in, const OSSL_DISPATCH **out, void **provctx)
 {
     static const OSSL_DISPATCH functions[] = { { OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))query },
+                                               { OSSL_FUNC_PROVIDER_TEARDOWN, (void (*)(void))teardown },
                                                { 0, NULL } };
 
     (void)in;
@@ -354,6 +362,27 @@ static void misses_are_said_twice(void)
     }
 }
 
+/* ---- library contexts ---- */
+
+/* What is remembered of a context goes with it: a method more would keep its provider. */
+static void contexts_leave_nothing(void)
+{
+    OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
+    OSSL_PROVIDER *fickle;
+    EVP_KDF *kdf;
+
+    CU_ASSERT_TRUE_FATAL(OSSL_PROVIDER_add_builtin(ctx, "fickle", fickle_init));
+    fickle = OSSL_PROVIDER_load(ctx, "fickle");
+    refusals = teardowns = 0;
+    kdf = EVP_KDF_fetch(ctx, "FICKLE", NULL);
+    CU_ASSERT_PTR_NOT_NULL(kdf);
+    EVP_KDF_free(kdf);
+    OSSL_PROVIDER_unload(fickle);
+    CU_ASSERT_EQUAL(teardowns, 0);
+    OSSL_LIB_CTX_free(ctx);
+    CU_ASSERT_EQUAL(teardowns, 1);
+}
+
 int main(int argc, char **argv)
 {
     const int scarce = scarce_install();
@@ -367,6 +396,8 @@ int main(int argc, char **argv)
     CU_ADD_TEST(forks, forks_amid_a_fetch);
     CU_pSuite misses = CU_add_suite("misses", NULL, NULL);
     CU_ADD_TEST(misses, misses_are_said_twice);
+    CU_pSuite contexts = CU_add_suite("contexts", NULL, NULL);
+    CU_ADD_TEST(contexts, contexts_leave_nothing);
     CU_pSuite memory = CU_add_suite("memory", NULL, NULL);
     if (scarce)
         CU_ADD_TEST(memory, memory_fails);
