@@ -383,6 +383,36 @@ static void contexts_leave_nothing(void)
     CU_ASSERT_EQUAL(teardowns, 1);
 }
 
+/* NULL is the thread's context, which another NULL leaves as it is. */
+static void contexts_of_a_thread(void)
+{
+    OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new(), *before;
+    OSSL_PROVIDER *fickle;
+
+    CU_ASSERT_TRUE_FATAL(OSSL_PROVIDER_add_builtin(ctx, "fickle", fickle_init));
+    fickle = OSSL_PROVIDER_load(ctx, "fickle");
+    refusals = 0;
+    /* Remembered of the other context, if not the first time: that may be libcrypto's first work there. */
+    for (int again = 0; again < 2; again++) {
+        ERR_clear_error();
+        CU_ASSERT_PTR_NULL(EVP_KDF_fetch(NULL, "FICKLE", NULL));
+    }
+    ERR_clear_error();
+    before = OSSL_LIB_CTX_set0_default(ctx);
+    for (int again = 0; again < 2; again++) {
+        EVP_KDF *kdf = EVP_KDF_fetch(NULL, "FICKLE", NULL);
+
+        CHECK(kdf != NULL, "round %d", again);
+        EVP_KDF_free(kdf);
+        CU_ASSERT_PTR_EQUAL(OSSL_LIB_CTX_set0_default(NULL), ctx);
+    }
+    OSSL_LIB_CTX_set0_default(before);
+    CU_ASSERT_PTR_NULL(EVP_KDF_fetch(NULL, "FICKLE", NULL));
+    ERR_clear_error();
+    OSSL_PROVIDER_unload(fickle);
+    OSSL_LIB_CTX_free(ctx);
+}
+
 int main(int argc, char **argv)
 {
     const int scarce = scarce_install();
@@ -398,6 +428,7 @@ int main(int argc, char **argv)
     CU_ADD_TEST(misses, misses_are_said_twice);
     CU_pSuite contexts = CU_add_suite("contexts", NULL, NULL);
     CU_ADD_TEST(contexts, contexts_leave_nothing);
+    CU_ADD_TEST(contexts, contexts_of_a_thread);
     CU_pSuite memory = CU_add_suite("memory", NULL, NULL);
     if (scarce)
         CU_ADD_TEST(memory, memory_fails);
