@@ -144,8 +144,7 @@ AESOP_APART static int init_any(struct cbc *cbc, const unsigned char *key, size_
 static inline int cbc_init(struct cbc *cbc, const unsigned char *key, size_t key_len, const unsigned char *iv,
                            size_t iv_len, const OSSL_PARAM params[], uint8_t encrypting)
 {
-    if (key != NULL || params != NULL || iv == NULL || iv_len != sizeof cbc->iv || !cbc->key_set ||
-        cbc->schedule_encrypts != encrypting)
+    if (key != NULL || params != NULL || iv == NULL || iv_len != sizeof cbc->iv || cbc->schedule_encrypts != encrypting)
         return init_any(cbc, key, key_len, iv, iv_len, params, encrypting);
     cbc->num = 0;
     cbc->pending_len = 0;

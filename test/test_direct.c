@@ -3,9 +3,12 @@
  * The functions of the ciphers, called as the core calls them: with what EVP never passes. It always says that there is
  * room, and knows the length of a key.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include <openssl/core_names.h>
+#include <openssl/err.h>
+#include <openssl/params.h>
 #include <openssl/provider.h>
 
 #include "check.h"
@@ -59,6 +62,8 @@ struct functions {
     OSSL_FUNC_cipher_update_fn *update;
     OSSL_FUNC_cipher_final_fn *final;
     OSSL_FUNC_cipher_cipher_fn *cipher;
+    OSSL_FUNC_cipher_get_ctx_params_fn *get_params;
+    OSSL_FUNC_cipher_set_ctx_params_fn *set_params;
 };
 
 static struct functions functions_of(const OSSL_DISPATCH *dispatch)
@@ -87,6 +92,12 @@ static struct functions functions_of(const OSSL_DISPATCH *dispatch)
             break;
         case OSSL_FUNC_CIPHER_CIPHER:
             f.cipher = OSSL_FUNC_cipher_cipher(dispatch);
+            break;
+        case OSSL_FUNC_CIPHER_GET_CTX_PARAMS:
+            f.get_params = OSSL_FUNC_cipher_get_ctx_params(dispatch);
+            break;
+        case OSSL_FUNC_CIPHER_SET_CTX_PARAMS:
+            f.set_params = OSSL_FUNC_cipher_set_ctx_params(dispatch);
             break;
         }
     return f;
@@ -226,6 +237,132 @@ static void test_refused_init(void)
     check_refused_init(aesop_aes256gcm_functions, "AES-256-GCM", 32, 12, 32, 129);
 }
 
+/* An IV says its own length. */
+static void test_iv_of_another_length(void)
+{
+    const struct functions f = functions_of(aesop_aes128gcm_functions);
+    void *ctx = f.newctx(direct);
+    size_t len = 0;
+    OSSL_PARAM ask[] = { OSSL_PARAM_construct_size_t(OSSL_CIPHER_PARAM_IVLEN, &len), OSSL_PARAM_END };
+
+    for (int i = 0; i < 4; i++) {
+        const size_t iv_len = i % 2 == 0 ? BLOCK : 12;
+
+        CU_ASSERT_EQUAL(f.init[1](ctx, i < 2 ? key : NULL, i < 2 ? 16 : 0, iv, iv_len, NULL), 1);
+        CU_ASSERT_EQUAL(f.get_params(ctx, ask), 1);
+        CU_ASSERT_EQUAL(len, iv_len);
+    }
+    f.freectx(ctx);
+}
+
+/* Whether a call was refused, for this reason, with nothing written. */
+static int refused(int answer, int reason, const unsigned char *out, size_t out_size)
+{
+    const int raised = ERR_GET_REASON(ERR_peek_last_error());
+
+    ERR_clear_error();
+    return answer == 0 && raised == reason && untouched(out, out_size);
+}
+
+/* SP 800-38D, 5.2.1.1: lengths that no int of EVP's holds. They are refused before a byte is read. */
+static void test_limits_of_gcm(void)
+{
+    const size_t text_max = ((size_t)1 << 36) - 32, aad_max = ((size_t)1 << 61) - 1;
+    const struct functions f = functions_of(aesop_aes128gcm_functions);
+    unsigned char out[TEXT_BYTES];
+    size_t n;
+
+    memset(out, CANARY, sizeof out);
+    for (int encrypt = 0; encrypt <= 1; encrypt++) {
+        void *ctx = f.newctx(direct);
+
+        CU_ASSERT_EQUAL(f.init[encrypt](ctx, key, 16, iv, 12, NULL), 1);
+        CU_ASSERT(refused(f.update(ctx, NULL, &n, SIZE_MAX, text, aad_max + 1), AESOP_R_CIPHER_OPERATION_FAILED, out,
+                          sizeof out));
+        CU_ASSERT(refused(f.update(ctx, out, &n, SIZE_MAX, text, text_max + 1), AESOP_R_CIPHER_OPERATION_FAILED, out,
+                          sizeof out));
+        f.freectx(ctx);
+    }
+}
+
+/* Records of TLS 1.2 that are nowhere, longer than a message may be, or larger than their room. */
+static void test_gcm_records_refused(void)
+{
+    enum { EXPLICIT_IV = 8, OVERHEAD = EXPLICIT_IV + 16, RECORD = OVERHEAD + 40 };
+    const struct functions f = functions_of(aesop_aes128gcm_functions);
+    unsigned char record[RECORD], aad[13] = { [12] = RECORD };
+    const OSSL_PARAM fixed[] = { OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, iv, 4),
+                                 OSSL_PARAM_END };
+    const OSSL_PARAM header[] = { OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_AAD, aad, sizeof aad),
+                                  OSSL_PARAM_END };
+    void *ctx = f.newctx(direct);
+    size_t n;
+
+    memset(record, CANARY, sizeof record);
+    CU_ASSERT_EQUAL(f.init[1](ctx, key, 16, NULL, 0, NULL), 1);
+    CU_ASSERT_EQUAL(f.set_params(ctx, fixed), 1);
+
+    CU_ASSERT_EQUAL(f.set_params(ctx, header), 1);
+    CU_ASSERT(refused(f.cipher(ctx, record, &n, RECORD - 1, record, RECORD), AESOP_R_OUTPUT_BUFFER_TOO_SMALL, record,
+                      RECORD));
+    CU_ASSERT(
+        refused(f.update(ctx, NULL, &n, SIZE_MAX, NULL, RECORD), AESOP_R_CIPHER_OPERATION_FAILED, record, RECORD));
+
+    CU_ASSERT_EQUAL(f.set_params(ctx, header), 1);
+    CU_ASSERT(refused(f.update(ctx, record, &n, SIZE_MAX, record, OVERHEAD + ((size_t)1 << 36)),
+                      AESOP_R_CIPHER_OPERATION_FAILED, record + EXPLICIT_IV, RECORD - EXPLICIT_IV));
+
+    CU_ASSERT_EQUAL(f.set_params(ctx, header), 1);
+    CU_ASSERT_EQUAL(f.update(ctx, record, &n, RECORD, record, RECORD), 1);
+    CU_ASSERT_EQUAL(n, RECORD);
+    f.freectx(ctx);
+}
+
+/* The same of AES-CBC, of both directions. */
+static void test_cbc_records_refused(void)
+{
+    enum { RECORD = 3 * BLOCK };
+    const struct functions f = functions_of(aesop_aes128cbc_functions);
+    unsigned version = 0x303;
+    OSSL_PARAM params[] = { OSSL_PARAM_construct_uint(OSSL_CIPHER_PARAM_TLS_VERSION, &version), OSSL_PARAM_END };
+
+    for (int encrypt = 0; encrypt <= 1; encrypt++) {
+        const size_t len = encrypt ? RECORD - 1 : RECORD;
+        unsigned char record[RECORD];
+        void *ctx = f.newctx(direct);
+        size_t n;
+
+        memset(record, CANARY, sizeof record);
+        CU_ASSERT_EQUAL(f.init[encrypt](ctx, key, 16, iv, BLOCK, params), 1);
+        CU_ASSERT(refused(f.update(ctx, record, &n, RECORD - 1, record, len), AESOP_R_CIPHER_OPERATION_FAILED, record,
+                          RECORD));
+        CU_ASSERT(refused(f.update(ctx, NULL, &n, RECORD, NULL, len), AESOP_R_CIPHER_OPERATION_FAILED, record, RECORD));
+        if (encrypt)
+            CU_ASSERT_EQUAL(f.update(ctx, record, &n, RECORD, record, len), 1);
+        f.freectx(ctx);
+    }
+}
+
+/* The block whose padding was wrong is gone: it does not decrypt a second time. */
+static void test_final_after_bad_padding(void)
+{
+    const struct functions f = functions_of(aesop_aes128cbc_functions);
+    unsigned char sealed[2 * BLOCK], out[BLOCK];
+    void *ctx = f.newctx(direct);
+    size_t n;
+
+    encrypt_by_default("AES-128-CBC", sealed, BLOCK);
+    sealed[BLOCK - 1] ^= 0x80; /* becomes that of the last byte of padding */
+    memset(out, CANARY, sizeof out);
+    CU_ASSERT_EQUAL(f.init[0](ctx, key, 16, iv, BLOCK, NULL), 1);
+    CU_ASSERT_EQUAL(f.update(ctx, out, &n, sizeof out, sealed, BLOCK), 1);
+    CU_ASSERT_EQUAL(f.update(ctx, out, &n, sizeof out, sealed + BLOCK, BLOCK), 1);
+    memset(out, CANARY, sizeof out);
+    CU_ASSERT(refused(f.final(ctx, out, &n, sizeof out), AESOP_R_BAD_DECRYPT, out, sizeof out));
+    CU_ASSERT(refused(f.final(ctx, out, &n, sizeof out), AESOP_R_WRONG_FINAL_BLOCK_LENGTH, out, sizeof out));
+    f.freectx(ctx);
+}
+
 /* EVP_Cipher: nothing is left for later. */
 static void test_cipher(void)
 {
@@ -298,14 +435,78 @@ static void test_allocations(void)
     check_allocations(aesop_aes256gcm_functions, 12);
 }
 
+static struct {
+    unsigned char *bytes;
+    size_t size, left; /* bytes that were not wiped when it was freed */
+} watched;
+
+static OSSL_FUNC_CRYPTO_malloc_fn watched_malloc;
+static OSSL_FUNC_CRYPTO_free_fn watched_free;
+
+static void *watched_malloc(size_t size, const char *file, int line)
+{
+    (void)file, (void)line;
+    watched.bytes = calloc(1, size);
+    watched.size = size;
+    return watched.bytes;
+}
+
+static void watched_free(void *memory, const char *file, int line)
+{
+    (void)file, (void)line;
+    CU_ASSERT_PTR_EQUAL(memory, watched.bytes);
+    for (size_t i = 0; i < watched.size; i++)
+        watched.left += watched.bytes[i] != 0;
+    free(memory);
+}
+
+/* Of a context that has decrypted, TLS records too, nothing is left but the one byte that finds its allocation. */
+static void check_wiped(const OSSL_DISPATCH *table, size_t iv_len, OSSL_PARAM params[])
+{
+    const struct functions f = functions_of(table);
+    struct aesop_provider provider = *direct;
+    unsigned char out[TEXT_BYTES];
+    void *ctx;
+    size_t n;
+
+    provider.core.malloc = watched_malloc;
+    provider.core.free = watched_free;
+    ctx = f.newctx(&provider);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(ctx);
+    memcpy(out, text, sizeof out);
+    CU_ASSERT_EQUAL(f.init[0](ctx, key, 32, iv, iv_len, params), 1);
+    CU_ASSERT_EQUAL(f.update(ctx, out, &n, sizeof out, out, sizeof out), 1);
+    watched.left = 0;
+    f.freectx(ctx);
+    CHECK(watched.left <= 1, "%zu bytes are left of %zu", watched.left, watched.size);
+}
+
+static void test_wiped(void)
+{
+    unsigned version = 0x303;
+    size_t mac_size = 20;
+    OSSL_PARAM tls[] = { OSSL_PARAM_construct_uint(OSSL_CIPHER_PARAM_TLS_VERSION, &version),
+                         OSSL_PARAM_construct_size_t(OSSL_CIPHER_PARAM_TLS_MAC_SIZE, &mac_size), OSSL_PARAM_END };
+
+    check_wiped(aesop_aes256gcm_functions, 12, NULL);
+    check_wiped(aesop_aes256cbc_functions, BLOCK, NULL);
+    check_wiped(aesop_aes256cbc_functions, BLOCK, tls);
+}
+
 int main(int argc, char **argv)
 {
     static CU_TestInfo tests[] = {
         { "room for the output", test_room },
         { "lengths of key and IV", test_lengths },
         { "a refused init changes nothing", test_refused_init },
+        { "an IV of another length", test_iv_of_another_length },
+        { "limits of GCM", test_limits_of_gcm },
+        { "records of GCM refused", test_gcm_records_refused },
+        { "records of CBC refused", test_cbc_records_refused },
+        { "final after bad padding", test_final_after_bad_padding },
         { "EVP_Cipher", test_cipher },
         { "allocations", test_allocations },
+        { "contexts are wiped", test_wiped },
         CU_TEST_INFO_NULL,
     };
     static CU_SuiteInfo suites[] = {
