@@ -67,7 +67,7 @@ on() {
 # speed RELEASE COMMAND: what users see who compare with that openssl command
 speed() {
     echo "== speed-$1 ($SECONDS s)"
-    OPENSSL=$2 bench/speed.sh --times 3 --ceilings "$results/ceiling-modes.csv" >"$results/speed-$1.csv"
+    OPENSSL=$2 bench/speed.sh --times 2 --ceilings "$results/ceiling-modes.csv" >"$results/speed-$1.csv"
 }
 
 # What is measured: the commit, if there is one
@@ -461,7 +461,7 @@ HANDSHAKES
 
 ## openssl speed
 
-As users run it (\`-evp\`, and the options named), the faster of three times each in turn; it sets key and IV anew for
+As users run it (\`-evp\`, and the options named), the faster of two times each in turn; it sets key and IV anew for
 each GCM message.
 
 $(for other in "$here" 4.0; do
