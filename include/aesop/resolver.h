@@ -4,7 +4,8 @@
  * the algorithm permitted.
  *
  * All functions may be called from any number of threads at once, apart from AESOP_RESOLVER_free. Answers that are
- * known are found without a lock and without a write to memory that threads share.
+ * known are found without a lock and without a write to memory that threads share. As with OpenSSL's own fetches, a
+ * child that is forked while other threads ask what is not known yet may wait for ever when it asks such a thing.
  *
  * Functions that return int return 1, or 0 with an error raised, unless their comment says otherwise. Errors belong to
  * the library "aesop resolver".
