@@ -3,8 +3,8 @@
  * What every benchmark shares: subjects measured in turn, medians and spread, a table and CSV, the machine's name.
  *
  * Machines are noisy and differ: subjects run in short alternating slices, the figure of one is the median of its
- * slices, and the ratio of two is the median of the ratios of neighbouring slices. Slices that others disturb are
- * measured anew (quiet.h).
+ * slices, and the ratio of two is the median of the ratios of neighbouring slices. Slices that others disturb do
+ * not count where there are enough quiet ones (quiet.h).
  */
 #ifndef AESOP_BENCH_BENCH_H
 #define AESOP_BENCH_BENCH_H
